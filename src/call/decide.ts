@@ -3,7 +3,7 @@ import { matchesName } from '../lib/glob.ts'
 import type { Decision, GovernedRequest, Hides } from '../schema/gate.ts'
 import type { Action } from '../schema/settings.ts'
 import { type CompiledRule, type Condition, isUnconditionalDeny, names } from './rule.ts'
-import { ambiguousKey, holds } from './where.ts'
+import { ambiguousKey, holds, Reading } from './where.ts'
 
 const toolName = /^[A-Za-z0-9_.-]{1,128}$/
 
@@ -29,15 +29,17 @@ export function decide(
   if (refusal !== null) return denial(refusal.by, refusal.reason)
 
   const applicable = rules.filter((rule) => names(rule, request))
+  const reading = new Reading()
   for (const rule of applicable) {
-    const key = rule.conditions.length === 0 ? null : ambiguousKey(rule.conditions, request.arguments)
+    const key =
+      rule.conditions.length === 0 ? null : ambiguousKey(rule.conditions, request.arguments, reading)
     if (key !== null) return ambiguity(rule, key)
   }
 
-  const deny = applicable.find((rule) => rule.action === 'deny' && applies(rule, request))
+  const deny = applicable.find((rule) => rule.action === 'deny' && applies(rule, request, reading))
   if (deny !== undefined) return denial(deny.origin, `${deny.origin} denies ${deny.permission}`)
 
-  const first = applicable.find((rule) => applies(rule, request))
+  const first = applicable.find((rule) => rule.action !== 'deny' && applies(rule, request, reading))
   if (first === undefined) return ask(null, `no rule matches ${permissionOf(request)}, which means ask`)
   if (first.action !== 'allow') return ask(first.origin, `${first.origin} asks for ${first.permission}`)
   if (request.server.trust === 'untrusted' && !hasEarned && !first.isExact) {
@@ -84,7 +86,7 @@ export function hides(
 const isCertain = (condition: Condition, known: Readonly<Record<string, string>>): boolean => {
   const [segment, ...deeper] = condition.segments
   if (segment === undefined || deeper.length > 0 || !Object.hasOwn(known, segment.key)) return false
-  return holds([condition], known) !== 'no'
+  return holds([condition], known, new Reading()) !== 'no'
 }
 
 /** True when another value of the arguments could lead to another decision. */
@@ -117,9 +119,9 @@ interface Refusal {
 }
 
 /** A condition that cannot be told applies where it restricts, and not where it would allow. */
-function applies({ action, conditions }: CompiledRule, request: GovernedRequest): boolean {
+function applies({ action, conditions }: CompiledRule, request: GovernedRequest, reading: Reading): boolean {
   if (conditions.length === 0) return true
-  const answer = holds(conditions, request.arguments)
+  const answer = holds(conditions, request.arguments, reading)
   return action === 'allow' ? answer === 'yes' : answer !== 'no'
 }
 

@@ -1,5 +1,5 @@
 // Whether a rule's conditions hold for some arguments, where it can be told at all.
-import { isPlainPath } from '../lib/glob.ts'
+import { type Effort, isPlainPath } from '../lib/glob.ts'
 import { foldKey } from '../lib/key-folding.ts'
 import { matchesPlainly } from '../lib/path-glob.ts'
 import { matchesUri } from '../lib/uri-glob.ts'
@@ -8,12 +8,37 @@ import type { Condition } from './rule.ts'
 /** `unclear` is a value that is missing, not a string, or spelled so that a server could read it differently. */
 export type Holds = 'yes' | 'no' | 'unclear'
 
+/** Steps of comparing that one decision takes, of a few dozen nanoseconds each: a host chooses the values, and everybody waits */
+const mostSteps = 524_288
+
+/** What one decision finds out of its arguments: once, however many rules look at the same. */
+export class Reading {
+  readonly effort: Effort = { left: mostSteps }
+  readonly #levels = new Map<object, Level>()
+
+  /** The keys of an object of the arguments. */
+  level(object: object): Level {
+    const known = this.#levels.get(object)
+    if (known !== undefined) return known
+    const level = levelOf(object)
+    this.#levels.set(object, level)
+    return level
+  }
+}
+
+interface Level {
+  /** A key that holds a NUL */
+  readonly withNul: string | null
+  /** Keys that are not their own fold, by that */
+  readonly byFold: ReadonlyMap<string, readonly string[]>
+}
+
 /** Compares each pointer's value with its glob. One `no` settles it; otherwise one `unclear` does. */
-export function holds(conditions: readonly Condition[], value: unknown): Holds {
+export function holds(conditions: readonly Condition[], value: unknown, { effort }: Reading): Holds {
   let answer: Holds = 'yes'
   for (const { segments, glob } of conditions) {
     const found = read(value, segments)
-    const one = isText(found) ? matches(glob, found) : null
+    const one = isText(found) ? matches(glob, found, effort) : null
     if (one === false) return 'no'
     if (one === null) answer = 'unclear'
   }
@@ -24,12 +49,16 @@ export function holds(conditions: readonly Condition[], value: unknown): Holds {
  * The first key on a pointer's way that a lenient reader could take for the pointer's own, or that holds a NUL; null
  * when there is none. What policy read must be what the server reads.
  */
-export function ambiguousKey(conditions: readonly Condition[], value: unknown): string | null {
+export function ambiguousKey(
+  conditions: readonly Condition[],
+  value: unknown,
+  reading: Reading,
+): string | null {
   for (const { segments } of conditions) {
     let level = value
     for (const segment of segments) {
       if (typeof level !== 'object' || level === null) break
-      const key = Array.isArray(level) ? null : confusableWith(segment, Object.keys(level))
+      const key = Array.isArray(level) ? null : confusableWith(segment, level, reading)
       if (key !== null) return key
       level = member(level, segment.key)
     }
@@ -39,16 +68,39 @@ export function ambiguousKey(conditions: readonly Condition[], value: unknown): 
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed()
 
-function matches(glob: string, value: string): boolean | null {
-  if (!glob.includes('://')) return matchesPlainly(glob, value)
-  return isPlainPath(glob, value) ? matchesUri(glob, value) : null
+/** Looking at a value takes time by its length, whatever the glob is. */
+function matches(glob: string, value: string, effort: Effort): boolean | null {
+  const isUri = glob.includes('://')
+  effort.left -= isUri ? 4 * value.length : value.length / 8
+  if (effort.left < 0) return null
+  if (!isUri) return matchesPlainly(glob, value, effort)
+  return isPlainPath(glob, value) ? matchesUri(glob, value, effort) : null
 }
 
-const confusableWith = (
+function confusableWith(
   { key, fold }: Condition['segments'][number],
-  keys: readonly string[],
-): string | null =>
-  keys.find((other) => other.includes('\0') || (other !== key && foldKey(other) === fold)) ?? null
+  object: object,
+  reading: Reading,
+): string | null {
+  const { withNul, byFold } = reading.level(object)
+  if (withNul !== null) return withNul
+  if (fold !== key && Object.hasOwn(object, fold)) return fold
+  return byFold.get(fold)?.find((other) => other !== key) ?? null
+}
+
+function levelOf(object: object): Level {
+  const byFold = new Map<string, string[]>()
+  let withNul: string | null = null
+  for (const key of Object.keys(object)) {
+    const fold = foldKey(key)
+    if (fold === key) continue
+    if (key.includes('\0')) withNul ??= key
+    const same = byFold.get(fold)
+    if (same === undefined) byFold.set(fold, [key])
+    else same.push(key)
+  }
+  return { withNul, byFold }
+}
 
 function read(value: unknown, segments: Condition['segments']): unknown {
   let level = value

@@ -1,6 +1,6 @@
 // Globs for paths and other texts that are no URIs, of which one thing has many spellings: `%2e%2e/x`, `．．/x`, `x` for `/home/x`.
 import { isUtf8 } from 'node:buffer'
-import { isPlainPath, matchesPath } from './glob.ts'
+import { type Effort, isPlainPath, matchesPath } from './glob.ts'
 import { lookAlikes, shown } from './look-alikes.ts'
 import { latin1 } from './one-way.ts'
 
@@ -8,18 +8,23 @@ import { latin1 } from './one-way.ts'
 const longest = 65_536
 /** Times that something may be escaped in itself */
 const rounds = 3
+/** Steps of comparing that a character takes which is looked at in other readings */
+const ofReadings = 40
 
 /**
  * As `matchesPath`: true or false where every reader of the value is told the same, whether it takes escapes and look-alikes for
  * what they stand for or does not; null where they are not, where a relative path stands against an absolute one, and for
- * what is no plain path to one of them. The glob's own spelling is the normal one.
+ * what is no plain path to one of them, or takes more steps than are left. The glob's own spelling is the normal one.
  */
-export function matchesPlainly(glob: string, value: string): boolean | null {
+export function matchesPlainly(glob: string, value: string, effort?: Effort): boolean | null {
   if (!isPlainPath(glob, value) || isElsewhere(glob, value)) return null
-  const verdict = matchesPath(glob, value)
-  if (/^[\x20-\x24\x26-\x7e]*$/.test(value) || glob === value) return verdict
+  const verdict = matchesPath(glob, value, effort)
+  if (verdict === null || /^[\x20-\x24\x26-\x7e]*$/.test(value) || glob === value) return verdict
+  if (effort !== undefined && (effort.left -= ofReadings * value.length) < 0) return null
   const readings = readingsOf(value)
-  const isAgreed = readings?.every((text) => isPlainPath(glob, text) && matchesPath(glob, text) === verdict)
+  const isAgreed = readings?.every(
+    (text) => isPlainPath(glob, text) && matchesPath(glob, text, effort) === verdict,
+  )
   return isAgreed === true ? verdict : null
 }
 

@@ -1,5 +1,5 @@
 // Globs for URIs, of which one thing has many spellings: `file:///%61`, `FILE:///a`, `file://localhost//a`, `file:///ａ`.
-import { isPlainPath, matchesPath } from './glob.ts'
+import { type Effort, isPlainPath, matchesPath } from './glob.ts'
 import { lookAlikes } from './look-alikes.ts'
 
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
@@ -11,9 +11,9 @@ const longest = 8192
 /**
  * As `matchesPath`, for a glob that holds `://`: true or false where every reader of the value is told the same, whether it
  * decodes, resolves, takes look-alikes for what they stand for, or does none of it; null where they are not, and for what is
- * no URI. The glob's own spelling is the normal one.
+ * no URI, or takes more steps than are left. The glob's own spelling is the normal one.
  */
-export function matchesUri(glob: string, value: string): boolean | null {
+export function matchesUri(glob: string, value: string, effort?: Effort): boolean | null {
   if (glob === value) return true
   const uri = URL.parse(value)
   if (uri === null || needless.test(value) || slash.test(value)) return null
@@ -26,22 +26,22 @@ export function matchesUri(glob: string, value: string): boolean | null {
   const pattern = decoded(glob) ?? glob
   const verdicts = [value, resolved, uri.href].map((spelling) => {
     const plain = decoded(spelling)
-    return plain === null ? null : matchesPath(pattern, plain)
+    return plain === null ? null : matchesPath(pattern, plain, effort)
   })
   const [first = null] = verdicts
   if (!verdicts.every((verdict) => verdict === first)) return null
-  if (first === null || (!first && matchesPath(glob, value))) return null
-  return isAlike(glob, value, first) ? first : null
+  if (first === null || (!first && matchesPath(glob, value, effort) !== false)) return null
+  return isAlike(glob, value, first, effort) ? first : null
 }
 
 /** Whether those who normalize, or drop what is not shown, are told the same, before they decode or behind it. */
-function isAlike(glob: string, value: string, verdict: boolean): boolean {
+function isAlike(glob: string, value: string, verdict: boolean, effort: Effort | undefined): boolean {
   const plain = decoded(value) ?? value
   if (/^[\x20-\x7e]*$/.test(plain)) return true
   if (value.length > longest) return false
   return [value, plain].every((spelling) =>
     lookAlikes(spelling).every(
-      (text) => text === spelling || (isPlainPath(glob, text) && matchesUri(glob, text) === verdict),
+      (text) => text === spelling || (isPlainPath(glob, text) && matchesUri(glob, text, effort) === verdict),
     ),
   )
 }

@@ -1,0 +1,80 @@
+// Arguments are a host's, and a project's rules are: what rules look at in them is looked at in a short turn, or can't be told.
+import { expect, test } from 'vitest'
+import { gateOf } from '../../src/call/gate.ts'
+import type { Decision, GovernedRequest } from '../../src/schema/gate.ts'
+import type { Action, Rule } from '../../src/schema/settings.ts'
+
+const rule = (action: Action, where: Rule['where'], origin = 'rules[0]'): Rule => ({
+  permission: 'mcp:*:*',
+  action,
+  where,
+  origin,
+})
+const server: GovernedRequest['server'] = {
+  name: 'files',
+  file: 'sallyport.yaml',
+  trust: 'trusted',
+  tools: { allow: [], deny: [], readOnly: [] },
+}
+const decided = (rules: readonly Rule[], args: unknown): Decision =>
+  gateOf(rules).decide({ server, kind: 'tool', subject: 'read', arguments: args })
+
+test('the keys of the arguments are listed once, however many rules look there', () => {
+  let count = 0
+  const args = new Proxy(
+    { path: '/a', other: 1 },
+    {
+      ownKeys(target) {
+        count += 1
+        return Reflect.ownKeys(target)
+      },
+    },
+  )
+  const rules = Array.from({ length: 50 }, (_, n) =>
+    rule('deny', { [`/p${n}`]: '/etc/**', '/path': '/etc/**' }),
+  )
+  expect(decided([...rules, rule('allow', {})], args).action).toBe('allow')
+  expect(count).toBe(1)
+})
+
+test.each([
+  ['the fold of the pointer’s key', '/Path', ['path']],
+  ['another key of that fold', '/path', ['other', 'Path', 'PATH']],
+  ['a key of that fold beside the pointer’s own', '/path', ['path', 'ｐath']],
+  ['a key of that fold where the pointer’s own is none', '/Path', ['Path', 'PATH']],
+  ['a NUL in any key', '/path', ['path', 'x\0']],
+])('a rule does not look where there is %s', (_what, pointer, keys) => {
+  const args = Object.fromEntries(keys.map((key) => [key, '/docs/a']))
+  expect(decided([rule('allow', { [pointer]: '/docs/**' })], args).code).toBe('ERR_MESSAGE_AMBIGUOUS')
+})
+
+const dear = { glob: `*${'a'.repeat(4000)}b`, value: 'a'.repeat(20_000) }
+test('what takes too many steps to compare is denied by a deny, asked by an ask and allowed by nothing', () => {
+  const where = { '/text': dear.glob }
+  const args = { text: dear.value }
+  expect(decided([rule('deny', where), rule('allow', {})], args).action).toBe('deny')
+  expect(decided([rule('ask', where), rule('allow', {})], args).action).toBe('ask')
+  expect(decided([rule('allow', where)], args).action).toBe('ask')
+})
+
+test('the steps are those of all rules together', () => {
+  const rules = Array.from({ length: 100 }, (_, n) => rule('deny', { '/path': `/**/${n}/x` }, `rules[${n}]`))
+  const args = { path: `/${'a/'.repeat(20_000)}` }
+  expect(decided([...rules.slice(0, 1), rule('allow', {})], args).action).toBe('allow')
+  expect(decided([...rules, rule('allow', {})], args).action).toBe('deny')
+})
+
+test.each([
+  ['a text of a megabyte', { text: 'a'.repeat(1_000_000) }, '**'],
+  ['a long text with other letters', { text: `é${'a'.repeat(6000)}` }, '*a'],
+  ['a long address', { text: `https://example.org/${'a/'.repeat(4000)}` }, 'https://example.org/**'],
+])('%s is compared', (_what, args, glob) => {
+  expect(decided([rule('allow', { '/text': glob })], args).action).toBe('allow')
+})
+
+test.each([
+  ['a text', '/**/x/*', `/${'a/'.repeat(4_000_000)}`],
+  ['an address', 'file:///**', `file:///${'a/'.repeat(4_000_000)}`],
+])('%s of many megabytes is not', (_what, glob, text) => {
+  expect(decided([rule('deny', { '/text': glob }), rule('allow', {})], { text }).action).toBe('deny')
+})
