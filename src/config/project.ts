@@ -13,6 +13,8 @@ import { refuse, type Issue } from './refusal.ts'
 import { rulesOf } from './scopes.ts'
 
 const fileName = '.sallyport.yaml'
+/** Longest, bytes: it is a host's, and everybody waits while it is read and where its rules are asked */
+const mostBytes = 32_768
 
 /**
  * Narrows settings by the project file of a folder; without such a file they stay as they are. `owners` are the uids
@@ -66,7 +68,7 @@ async function readProject(folder: string, owners: readonly number[]): Promise<D
   }
   const path = join(folder, fileName)
   try {
-    const file = await readTrusted(path, owners)
+    const file = await readTrusted(path, owners, mostBytes)
     if (basename(file.path) !== fileName || file.links > 1)
       throw new SallyportError(
         'ERR_CONFIG_UNSAFE',

@@ -5,7 +5,7 @@ import { SallyportError } from '../errors.ts'
 import { followTrusted, type Distrust } from '../lib/trusted-path.ts'
 
 /** Largest configuration or profile file, bytes. */
-const limitBytes = 1_048_576
+const mostBytes = 1_048_576
 
 export interface TrustedFile {
   /** Real path, links resolved */
@@ -20,7 +20,11 @@ export interface TrustedFile {
  * anybody but root and `owners` (ERR_CONFIG_UNSAFE), and where it is no regular file, too large or not UTF-8
  * (ERR_CONFIG_SYNTAX). What is opened must be what was judged.
  */
-export async function readTrusted(path: string, owners: readonly number[]): Promise<TrustedFile> {
+export async function readTrusted(
+  path: string,
+  owners: readonly number[],
+  limitBytes = mostBytes,
+): Promise<TrustedFile> {
   const followed = await followTrusted(path, owners)
   if (!followed.isTrusted) throw unsafe(path, followed.distrust)
   await using file = await openFile(followed.real)
@@ -29,7 +33,11 @@ export async function readTrusted(path: string, owners: readonly number[]): Prom
     throw unsafe(path, { place: followed.real, what: 'was replaced while it was read', mend: 'try again' })
   if (!stats.isFile()) throw malformed(path, 'something that is not a regular file', 'a file')
   if (stats.size > limitBytes) throw malformed(path, `${stats.size} bytes`, `at most ${limitBytes} bytes`)
-  return { path: followed.real, text: decode(path, await readAll(file.handle)), links: Number(stats.nlink) }
+  return {
+    path: followed.real,
+    text: decode(path, await readAll(file.handle, limitBytes), limitBytes),
+    links: Number(stats.nlink),
+  }
 }
 
 /** O_NONBLOCK: a FIFO in the file's place must not hold us; O_NOFOLLOW: its links are resolved already. */
@@ -38,7 +46,7 @@ async function openFile(path: string): Promise<{ readonly handle: FileHandle } &
   return { handle, [Symbol.asyncDispose]: () => handle.close() }
 }
 
-async function readAll(handle: FileHandle): Promise<Buffer> {
+async function readAll(handle: FileHandle, limitBytes: number): Promise<Buffer> {
   const buffer = Buffer.alloc(limitBytes + 1)
   let length = 0
   while (length < buffer.length) {
@@ -49,7 +57,7 @@ async function readAll(handle: FileHandle): Promise<Buffer> {
   return buffer.subarray(0, length)
 }
 
-function decode(path: string, bytes: Buffer): string {
+function decode(path: string, bytes: Buffer, limitBytes: number): string {
   if (bytes.length > limitBytes)
     throw malformed(path, 'a file that grew while it was read', `at most ${limitBytes} bytes`)
   try {

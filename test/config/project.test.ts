@@ -64,6 +64,12 @@ rules:
   expect(sources.at(-1)).toMatchObject({ scope: 'project' })
 })
 
+test('is refused where it is long, since everybody waits while it is read and where its rules are asked', async () => {
+  const rules = Array.from({ length: 700 }, (_, n) => `  - { permission: 'mcp:files:r${n}', action: deny }\n`)
+  await using at = await withProject(`version: 1\nrules:\n${rules.join('')}`)
+  expect(await at.said()).toMatch(/^\.sallyport\.yaml: got \d+ bytes, expected at most 32768 bytes$/m)
+})
+
 test('that is not there changes nothing', async () => {
   await using at = await withProject(null)
   const settings = await loadSettings(at.options)
