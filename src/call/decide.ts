@@ -3,7 +3,7 @@ import { matchesName } from '../lib/glob.ts'
 import type { Decision, GovernedRequest, Hides } from '../schema/gate.ts'
 import type { Action } from '../schema/settings.ts'
 import { type CompiledRule, type Condition, isUnconditionalDeny, names } from './rule.ts'
-import { ambiguousKey, holds, Reading } from './where.ts'
+import { ambiguousKey, holds, mostSteps, Reading } from './where.ts'
 
 const toolName = /^[A-Za-z0-9_.-]{1,128}$/
 
@@ -69,7 +69,7 @@ export function isHidden(
   return rules.some((rule) => isUnconditionalDeny(rule) && names(rule, request))
 }
 
-/** See `Gate.hides`. A deny that looks at parameters which are not known could leave the request a way. */
+/** See `Gate.hides`. A deny that looks at parameters which are not known could leave the request a way, and so does one that takes too long to tell. */
 export function hides(
   server: GovernedRequest['server'],
   method: string,
@@ -79,14 +79,22 @@ export function hides(
   if (refusedByLists(request) !== null) return () => true
   const denials = rules.filter((rule) => rule.action === 'deny' && names(rule, request))
   if (denials.length === 0) return null
-  return (known) =>
-    denials.some(({ conditions }) => known === null || conditions.every((one) => isCertain(one, known)))
+  if (denials.some(isUnconditionalDeny)) return () => true
+  const reading = new Reading(mostSteps.ofList)
+  return (known) => {
+    if (known === null) return true
+    if (reading.effort.left < 0) return false
+    const isDenied = denials.some(({ conditions }) =>
+      conditions.every((one) => isCertain(one, known, reading)),
+    )
+    return isDenied && reading.effort.left >= 0
+  }
 }
 
-const isCertain = (condition: Condition, known: Readonly<Record<string, string>>): boolean => {
+function isCertain(condition: Condition, known: Readonly<Record<string, string>>, reading: Reading): boolean {
   const [segment, ...deeper] = condition.segments
   if (segment === undefined || deeper.length > 0 || !Object.hasOwn(known, segment.key)) return false
-  return holds([condition], known, new Reading()) !== 'no'
+  return holds([condition], known, reading) !== 'no'
 }
 
 /** True when another value of the arguments could lead to another decision. */

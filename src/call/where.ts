@@ -8,13 +8,17 @@ import type { Condition } from './rule.ts'
 /** `unclear` is a value that is missing, not a string, or spelled so that a server could read it differently. */
 export type Holds = 'yes' | 'no' | 'unclear'
 
-/** Steps of comparing that one decision takes, of a few dozen nanoseconds each: a host chooses the values, and everybody waits */
-const mostSteps = 524_288
+/** Steps of comparing, of a few dozen nanoseconds each: others choose the values, and everybody waits */
+export const mostSteps = { ofDecision: 524_288, ofList: 4_194_304 } as const
 
 /** What one decision finds out of its arguments: once, however many rules look at the same. */
 export class Reading {
-  readonly effort: Effort = { left: mostSteps }
+  readonly effort: Effort
   readonly #levels = new Map<object, Level>()
+
+  constructor(steps: number = mostSteps.ofDecision) {
+    this.effort = { left: steps }
+  }
 
   /** The keys of an object of the arguments. */
   level(object: object): Level {
@@ -68,10 +72,10 @@ export function ambiguousKey(
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed()
 
-/** Looking at a value takes time by its length, whatever the glob is. */
+/** Looking at a value takes time by itself, and by its length, whatever the glob is. */
 function matches(glob: string, value: string, effort: Effort): boolean | null {
   const isUri = glob.includes('://')
-  effort.left -= isUri ? 4 * value.length : value.length / 8
+  effort.left -= isUri ? 128 + 4 * value.length : 8 + value.length / 8
   if (effort.left < 0) return null
   if (!isUri) return matchesPlainly(glob, value, effort)
   return isPlainPath(glob, value) ? matchesUri(glob, value, effort) : null

@@ -78,3 +78,27 @@ test.each([
 ])('%s of many megabytes is not', (_what, glob, text) => {
   expect(decided([rule('deny', { '/text': glob }), rule('allow', {})], { text }).action).toBe('deny')
 })
+
+test('of a list that is long beside the rules the rest is shown, and denied when it is asked for', () => {
+  const rules = Array.from({ length: 20 }, (_, n) => rule('deny', { '/uri': `file:///**/${n}/secret` }))
+  const gate = gateOf([...rules, rule('deny', { '/uri': 'file:///secret/**' }), rule('allow', {})])
+  const isHidden = gate.hides(server, 'resources/read')
+  const uri = 'file:///secret/a'
+  expect(isHidden?.({ uri })).toBe(true)
+  const first = Array.from({ length: 2000 }, () => isHidden?.({ uri })).indexOf(false)
+  expect(first).toBeGreaterThan(500)
+  expect(isHidden?.({ uri })).toBe(false)
+  const request = { server, kind: 'method', subject: 'resources/read', arguments: { uri } } as const
+  expect(gate.decide(request).action).toBe('deny')
+  // Another list begins anew.
+  expect(gate.hides(server, 'resources/read')?.({ uri })).toBe(true)
+})
+
+test('what is denied whatever it is stays hidden in a list of any length', () => {
+  const isHidden = gateOf([rule('deny', { '/uri': 'file:///**/x' }), rule('deny', {})]).hides(
+    server,
+    'resources/read',
+  )
+  const long = `file:///${'a/'.repeat(1_000_000)}`
+  for (let n = 0; n < 10; n += 1) expect(isHidden?.({ uri: long })).toBe(true)
+})
