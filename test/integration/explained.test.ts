@@ -284,6 +284,14 @@ test.each(['tools/list', 'ping/pong', 'resources/Read'])(
   },
 )
 
+test('of a subscription of the later era it is said which methods decide it, thing by thing', async () => {
+  const asked = at.client.call('policy/explain', { server: 'open', tool: 'subscriptions/listen' })
+  await expect(asked).rejects.toMatchObject({
+    code: 'ERR_TOOL_NOT_FOUND',
+    message: expect.stringMatching(/resources\/subscribe.*tasks\/get/) as string,
+  })
+})
+
 test('a server that gave up is called by nobody', async () => {
   await write([{ permission: 'mcp:*:*', action: 'allow' }])
   const asked = { server: 'gone', tool: 'echo', arguments: {} }

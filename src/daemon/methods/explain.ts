@@ -52,7 +52,9 @@ export async function explain(
   if (kind === 'method' && !governedMethods.includes(tool))
     throw new SallyportError(
       'ERR_TOOL_NOT_FOUND',
-      `the method ${tool} is not governed${meant(tool, governedMethods)}`,
+      tool === 'subscriptions/listen'
+        ? `${tool} is decided thing by thing: as resources/subscribe of each resource that it names, and as tasks/get of each task`
+        : `the method ${tool} is not governed${meant(tool, governedMethods)}`,
       { server: server.name, tool },
     )
   const read = readArguments(kind === 'method' ? tool : null, given)
