@@ -88,7 +88,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const id = newDaemonId()
     const events = new EventLog()
     const confided = new Confided()
-    const emit: Emit = (event) => {
+    const emit: Emit = ({ bug, ...event }) => {
+      if (bug !== undefined) log.error({ err: bug, server: event.server, ...event.detail }, event.type)
       // What happens to a server that somebody launched is nobody else's to see.
       const owner = event.server === null ? null : roster.ownerOf(event.server)
       const kept = discreet({ ...event, principal: event.principal ?? owner }, confided)

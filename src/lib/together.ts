@@ -6,6 +6,12 @@
 /** Takes a step for all that came in one turn of the event loop, in their order, once the turn's own work is done. */
 export class Together {
   #waiting: (() => void)[] = []
+  readonly #failed: ((thrown: unknown) => void) | null
+
+  /** `failed` is told of each step that throws; without it `now` fails as the first of them did. */
+  constructor(failed: ((thrown: unknown) => void) | null = null) {
+    this.#failed = failed
+  }
 
   /** Where `step` throws, those of its turn are taken all the same. */
   add(step: () => void): void {
@@ -15,7 +21,7 @@ export class Together {
     if (place === 0) queueMicrotask(() => this.now())
   }
 
-  /** Takes the step for all that wait for it, before whatever needs to know what came of it; then fails as the first did that failed. */
+  /** Takes the step for all that wait for it, before whatever needs to know what came of it. */
   now(): void {
     const waiting = this.#waiting
     this.#waiting = []
@@ -24,7 +30,8 @@ export class Together {
       try {
         step()
       } catch (thrown) {
-        failed ??= { thrown }
+        if (this.#failed === null) failed ??= { thrown }
+        else this.#failed(thrown)
       }
     }
     if (failed !== null) throw failed.thrown

@@ -1,5 +1,6 @@
 // What the supervisor is given: how to launch, whom to tell, what policy says.
 import type { Duplex } from 'node:stream'
+import type { SallyportError } from '../errors.ts'
 import type { CallId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { Principal, ServerDetail, ServerView } from '../rpc/protocol.ts'
@@ -39,6 +40,8 @@ export interface Happening {
   /** Uid whose event it is; null is everybody's */
   readonly principal: string | null
   readonly detail: Readonly<Record<string, unknown>>
+  /** The bug of ours that it comes of, for the log alone: where it showed is nobody's to know */
+  readonly bug?: SallyportError
 }
 
 export type Emit = (event: Happening) => void

@@ -1,6 +1,7 @@
 // The supervisor as an MCP client of its own: for control calls, where no host speaks MCP itself.
 import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../../errors.ts'
+import { contained } from '../../lib/contained.ts'
 import { RawJson } from '../../lib/raw-json.ts'
 import { type Answer, type ClientOptions, errorAnswer, type RequestOptions, type Waiter } from './options.ts'
 import { cancelledLine, declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
@@ -59,15 +60,15 @@ export class McpClient {
     this.#subscription = new Subscription({ ask, changed: options.listChanged })
     this.#isModern = isModern
     this.#garbage = new Garbage(server.name)
-    const { lineBytes } = server.output
     const lines = new ServerLines(server, process.stdout, {
       line: (...line) => this.#line(...line),
       tooLong: (error) => guests === null && this.#tooLarge(error),
       tooLongEnd: (head, tail, error) => this.#guests !== null && this.#overlong(head, tail, error),
     })
     process.stdout.on('data', (chunk: Buffer) => {
-      lines.push(chunk)
-      if (lines.pending > overlongFactor * lineBytes) this.#break('it wrote a line without an end')
+      contained(() => lines.push(chunk), this.#failed)
+      if (lines.pending > overlongFactor * server.output.lineBytes)
+        this.#break('it wrote a line without an end')
     })
     const closed = (what: string) => (): void => void whyClosed(process, what).then((why) => this.#break(why))
     process.stdout.on('end', closed('it closed its output'))
@@ -122,12 +123,11 @@ export class McpClient {
   ): Promise<Answer> {
     signal.throwIfAborted()
     if (this.#closed !== null) throw this.#closed
-    if (this.#waiting.size >= maxInFlight) {
+    if (this.#waiting.size >= maxInFlight)
       throw new SallyportError(
         'ERR_BUSY',
         `${this.#options.server.name} has ${maxInFlight} requests in flight; wait for answers`,
       )
-    }
     const id = this.nextId()
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     this.#waiting.set(`n${id}`, { resolve, reject })
@@ -180,6 +180,11 @@ export class McpClient {
     this.#broken.resolve(this.#unavailable(reason))
   }
 
+  readonly #failed = (bug: SallyportError): void => {
+    this.#options.note('server/failed', { code: bug.code, reason: bug.message }, bug)
+    this.#break('Sallyport could not make anything of what it said; its log says more')
+  }
+
   #send(id: number, method: string, params: string): void {
     const { server } = this.#options
     const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}\n`
@@ -198,9 +203,8 @@ export class McpClient {
     const stdin = inputOf(this.#options.process)
     if (!stdin.writable) return
     stdin.write(line, encoding)
-    if (stdin.writableLength > 2 * this.#options.server.output.lineBytes + this.#guestBytes) {
+    if (stdin.writableLength > 2 * this.#options.server.output.lineBytes + this.#guestBytes)
       this.#break('it does not read its input')
-    }
   }
 
   #line(bytes: Buffer, text: string, start: number, end: number): void {
@@ -243,14 +247,14 @@ export class McpClient {
     const waiter = id === null ? undefined : this.#waiting.get(id.key)
     if (id === null || waiter === undefined)
       return this.#options.note('control/unexpected-answer', { id: id?.raw ?? null })
-    this.#waiting.delete(id.key)
+    const { process, server, note } = this.#options
     const span = result ?? error
     if (span === null) return
     const value = Buffer.from(text.slice(span.start, span.end), 'latin1')
-    if (!isUtf8(value)) return waiter.reject(unreadableAnswer(this.#options.server.name, 'it is not UTF-8'))
     const raw = value.toString('utf8')
-    const { process, server, note } = this.#options
     const clean = process.redactor?.redact(raw) ?? null
+    this.#waiting.delete(id.key) // not before: whoever waits is told of a bug, too
+    if (!isUtf8(value)) return waiter.reject(unreadableAnswer(server.name, 'it is not UTF-8'))
     if (clean !== null && clean.found.length > 0) {
       note('control/secret', { credentials: clean.found })
       return waiter.reject(new SecretInResult(server.name, clean.text))

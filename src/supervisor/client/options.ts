@@ -34,7 +34,7 @@ export interface ClientOptions {
   readonly gate: Gate
   /** The server says that what it lists is not what it was */
   readonly listChanged: () => void
-  readonly note: (type: string, detail: Readonly<Record<string, unknown>>) => void
+  readonly note: (type: string, detail: Readonly<Record<string, unknown>>, error?: SallyportError) => void
   /** True where no handshake is to tell that the server is of the later era */
   readonly isModern?: boolean
   /** Hears notifications of progress and logs, as they came, in latin1 reading with their line feed */

@@ -202,7 +202,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
       instance,
       nextGeneration: () => generations.next(),
       listChanged: () => this.changed(),
-      note: (type, detail) => this.#note(type, detail),
+      note: (...note) => this.#note(...note),
     })
     const { client, surface } = connection
     const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
@@ -281,8 +281,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     return { event: 'back-off', next: this.#retry }
   }
 
-  #note(type: string, detail: Readonly<Record<string, unknown>>): void {
-    this.#notes.add(type, this.#instance.id, detail)
+  #note(type: string, detail: Readonly<Record<string, unknown>>, error?: SallyportError): void {
+    this.#notes.add(type, this.#instance.id, detail, error)
   }
 }
 

@@ -4,6 +4,7 @@ import { McpClient } from '../client/mcp-client.ts'
 import type { RequestOptions } from '../client/options.ts'
 import { Instance } from '../instance/instance.ts'
 import type { LogRing } from '../instance/log-ring.ts'
+import { bugOf } from '../instance/notes.ts'
 import { unavailable } from '../message/unavailable.ts'
 import type { Ports, Running } from '../ports.ts'
 
@@ -58,13 +59,17 @@ export class LoneProcess {
 
   /** Shakes hands with what was started, and is its client from then on. Fails as a handshake does. */
   async introduce(process: Running): Promise<McpClient> {
-    const { server, ports } = this.#options
+    const { server, ports, principal } = this.#options
+    const { id } = this.instance
     const client = new McpClient({
       process,
       server,
       gate: ports.gate,
       listChanged: () => undefined,
-      note: () => undefined,
+      note(type, detail, error) {
+        if (error === undefined) return // whoever made it looks at what it says
+        ports.emit({ type, server: server.name, instance: id, principal, detail, ...bugOf(error) })
+      },
     })
     await client.handshake(this.patience)
     this.instance.ready()

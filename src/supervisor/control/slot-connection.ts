@@ -2,7 +2,7 @@
 import type { InstanceId } from '../../lib/ids.ts'
 import type { Comparing } from '../../lib/once-compared.ts'
 import type { Admission } from '../../schema/governor.ts'
-import type { Answer, RequestOptions } from '../client/options.ts'
+import type { Answer, ClientOptions, RequestOptions } from '../client/options.ts'
 import { McpClient } from '../client/mcp-client.ts'
 import type { OwnProcesses } from '../governed/own-processes.ts'
 import { paramsWithCredentials } from '../message/credential-meta.ts'
@@ -41,7 +41,7 @@ interface Parts {
   /** Gives the next generation of tool lists */
   readonly nextGeneration: () => number
   readonly listChanged: () => void
-  readonly note: (type: string, detail: Readonly<Record<string, unknown>>) => void
+  readonly note: ClientOptions['note']
 }
 
 /** Nothing was said yet. */

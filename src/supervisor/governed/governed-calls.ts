@@ -2,59 +2,29 @@
 import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
 import { nowMs } from '../../lib/clock.ts'
-import { type InstanceId, newCallId, type SessionId } from '../../lib/ids.ts'
+import { contained } from '../../lib/contained.ts'
+import { type InstanceId, newCallId } from '../../lib/ids.ts'
 import { Together } from '../../lib/together.ts'
-import type { Comparing } from '../../lib/once-compared.ts'
-import type { Gate } from '../../schema/gate.ts'
-import type { Principal } from '../../rpc/protocol.ts'
-import type { Admission, Governor, Outcome } from '../../schema/governor.ts'
-import type { ServerSettings } from '../../schema/settings.ts'
+import type { Admission, Outcome } from '../../schema/governor.ts'
 import { Alarm } from './alarm.ts'
+import type { GovernedCallsOptions } from './options.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
 import { Asking } from './asking.ts'
-import type { Conversation, HostRequest } from '../lanes/conversation.ts'
-import type { KeptLines } from './kept-lines.ts'
+import type { HostRequest } from '../lanes/conversation.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
 import type { Response } from '../message/envelope.ts'
 import { denialOf } from '../message/governed-request.ts'
 import { evidenceOf, isTimed } from '../lanes/held.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { ownAnswer } from './own-answer.ts'
-import type { OwnProcesses } from './own-processes.ts'
 import { Patience } from '../lanes/patience.ts'
-import type { Person } from '../lanes/person.ts'
 import { comparingOf } from '../client/quiet.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
-import { type Ending, taskBegun, type TaskIds, taskIn, Tasks } from '../lanes/tasks.ts'
+import { type Ending, taskBegun, taskIn, Tasks } from '../lanes/tasks.ts'
 import { kindOfListed } from '../message/tool-result.ts'
 import { noAnswer } from '../message/unavailable.ts'
 import { utf8Of } from '../message/utf8.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
-
-export interface GovernedCallsOptions {
-  readonly server: ServerSettings
-  readonly session: SessionId
-  readonly principal: Principal
-  readonly gate: Gate
-  readonly governor: Governor
-  readonly talk: Conversation
-  readonly kept: KeptLines
-  readonly tasks: TaskIds
-  readonly person: Person
-  /** Null when the server's surface is known; otherwise resolves when it is */
-  readonly surface: Comparing
-  /** What is held may need a server to be started, for its surface */
-  readonly wanted: () => void
-  readonly instance: () => InstanceId | null
-  /** For servers that have a process for each call */
-  readonly own: OwnProcesses
-  /** Sends a line to the server in this turn */
-  readonly send: (line: string) => void
-  /** Says a line of Sallyport's own to the server */
-  readonly say: (line: string) => void
-  /** With the id of the request that it answers, a line that has no room gives way to a refusal */
-  readonly toHost: (line: string, answers?: MessageId) => void
-}
 
 interface Sent {
   readonly admissions: readonly Admission[]
@@ -75,11 +45,14 @@ export class GovernedCalls {
   /** Calls in processes of their own */
   readonly #own = new Map<string, AbortController>()
   readonly #tasks: Tasks
-  readonly #starting = new Together()
-  readonly #ending = new Together()
+  readonly #starting: Together
+  readonly #ending: Together
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
+    const failed = (thrown: unknown): void => options.broken(SallyportError.from(thrown))
+    this.#starting = new Together(failed)
+    this.#ending = new Together(failed)
     this.#alarm = new Alarm(options.talk, (now) => this.#expire(now))
     this.#tasks = new Tasks(options.tasks)
   }
@@ -99,7 +72,9 @@ export class GovernedCalls {
     const { governor, talk, toHost, kept } = this.#options
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
-    const asking = new Asking(held, patience, governor, this.#ask, this.#decided)
+    const asking = new Asking(held, patience, governor, this.#ask, (...decided) =>
+      contained(() => this.#decided(...decided), this.#options.broken),
+    )
     const tooMuch = kept.wait(held.line)
     if (tooMuch !== null) return asking.refused(tooMuch)
     this.#starting.add(() => asking.start(() => this.#obstacle(held.asks, patience)))
@@ -156,7 +131,7 @@ export class GovernedCalls {
   }
 
   /** Sends what was admitted, in this turn; or answers it, where the host still waits. */
-  readonly #decided = ({ held, patience, admissions }: Asking, refusal: SallyportError | null): void => {
+  #decided({ held, patience, admissions }: Asking, refusal: SallyportError | null): void {
     const [{ talk, toHost, kept }, { request, line }] = [this.#options, held]
     patience.close()
     const isWanted = talk.held.get(request.id.key) === patience
@@ -182,7 +157,11 @@ export class GovernedCalls {
     this.#alarm.by(dueAt)
     const [first] = admissions
     if (first !== undefined && first.process !== null)
-      return void this.#sendToOwn(request, { ...first, process: first.process }, asks[0]?.bytes ?? '{}')
+      return void this.#sendToOwn(
+        request,
+        { ...first, process: first.process },
+        asks[0]?.bytes ?? '{}',
+      ).catch((thrown: unknown) => this.#options.broken(SallyportError.from(thrown)))
     const values = first?.secrets?.meta ?? null
     send(values === null ? line : lineWithCredentials(line, values))
   }

@@ -10,6 +10,7 @@ import type { Introduced } from '../lanes/conversation.ts'
 import { paramsWithCredentials } from '../message/credential-meta.ts'
 import { Instance } from '../instance/instance.ts'
 import type { Aftermath, Lost } from '../instance/life.ts'
+import { bugOf } from '../instance/notes.ts'
 import type { LogRing } from '../instance/log-ring.ts'
 import type { Answer, RequestOptions } from '../client/options.ts'
 import { McpClient } from '../client/mcp-client.ts'
@@ -137,7 +138,7 @@ export class OwnProcesses implements AsyncDisposable {
         gate: ports.gate,
         isModern: introduced === false,
         listChanged: () => survey?.changed(),
-        note: (type, detail) => ports.emit({ ...this.#about(id), type, detail }),
+        note: (type, detail, bug) => ports.emit({ ...this.#about(id), type, detail, ...bugOf(bug) }),
         ...(heard === undefined ? {} : { heard }),
       })
       const { signal } = options

@@ -1,4 +1,5 @@
 // Tells something the first time, the second, the fourth, …, so that a flood of it costs nothing and is not hidden.
+import type { SallyportError } from '../../errors.ts'
 import type { InstanceId } from '../../lib/ids.ts'
 import type { Emit } from '../ports.ts'
 
@@ -16,10 +17,20 @@ export class Notes {
     this.#about = about
   }
 
-  add(type: string, instance: InstanceId | null, detail: Readonly<Record<string, unknown>>): void {
+  /** `error` is what it tells of, whose code says whether that is a bug. */
+  add(
+    type: string,
+    instance: InstanceId | null,
+    detail: Readonly<Record<string, unknown>>,
+    error: SallyportError | null = null,
+  ): void {
     const count = (this.#counts.get(type) ?? 0) + 1
     this.#counts.set(type, count)
     if (isBounded.has(type) || Number.isInteger(Math.log2(count)))
-      this.#emit({ type, ...this.#about, instance, detail: { ...detail, count } })
+      this.#emit({ type, ...this.#about, instance, detail: { ...detail, count }, ...bugOf(error) })
   }
 }
+
+/** What of an event is for the log alone, where the error that it tells of is a bug. */
+export const bugOf = (error: SallyportError | null = null): { readonly bug?: SallyportError } =>
+  error?.code === 'ERR_INTERNAL' ? { bug: error } : {}

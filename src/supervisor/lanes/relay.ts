@@ -5,6 +5,7 @@
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { SallyportError } from '../../errors.ts'
+import { contained } from '../../lib/contained.ts'
 import { Together } from '../../lib/together.ts'
 import { noRoom, type Room } from '../../schema/room.ts'
 import { inputOf } from '../dispatch.ts'
@@ -84,11 +85,12 @@ export class Relay {
   /** Begins to listen to the host, for which there is that room; `head` is what was read of it before. */
   open(head: Buffer, room: Room): void {
     this.#holding.within(room, this.#wire.server.output.lineBytes)
-    this.#host.on('data', (chunk: Buffer) => this.#fromHost(chunk))
-    for (const end of ['end', 'close', 'error']) this.#host.on(end, () => this.#hostEnded())
+    this.#host.on('data', (chunk: Buffer) => this.#contained(() => this.#fromHost(chunk)))
+    const ended = (): void => this.#contained(() => this.#hostEnded())
+    for (const end of ['end', 'close', 'error']) this.#host.on(end, ended)
     // It came paused: nothing was to be read while the request was judged
     this.#host.resume()
-    if (head.length > 0) this.#fromHost(head)
+    if (head.length > 0) this.#contained(() => this.#fromHost(head))
   }
 
   /** Connects a server and gives it what was held. While `muted`, only answers of it pass. */
@@ -106,7 +108,7 @@ export class Relay {
       overfilled: () => this.#overfill(),
       broken: (error) => this.#events.broken(error),
     })
-    process.stdout.on('data', (chunk: Buffer) => reader.read(chunk))
+    process.stdout.on('data', (chunk: Buffer) => this.#contained(() => reader.read(chunk)))
     process.stdout.on('end', () => this.#ended(process)).on('close', () => this.#ended(process))
     if (flush) this.release()
   }
@@ -192,6 +194,10 @@ export class Relay {
     this.#isClosed = true
     this.#held = []
     this.#host.resume()
+  }
+
+  #contained(work: () => void): void {
+    contained(work, (bug) => this.#events.broken(bug))
   }
 
   /** One that was let go of ends in its own time, and another may be connected by then. */

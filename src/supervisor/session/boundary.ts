@@ -27,6 +27,8 @@ export interface BoundaryOptions {
   /** Something waits for a server, and none was started */
   readonly wanted: () => void
   readonly note: Wire['note']
+  /** The session can't go on */
+  readonly broken: (error: SallyportError) => void
 }
 
 /** What of a wire is the boundary's. */
@@ -100,6 +102,7 @@ export class SessionBoundary {
       send: (line) => relay()?.admit(line),
       say,
       toHost: (line, answers) => relay()?.answer(line, answers),
+      broken: options.broken,
     })
   }
 

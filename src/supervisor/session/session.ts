@@ -50,6 +50,7 @@ export class Session implements AsyncDisposable {
       instance: () => this.#instances.serving?.id ?? null,
       wanted: () => this.#wanted(),
       note: (type, detail) => this.#note(type, detail),
+      broken: (error) => this.#fail(error),
     })
     const guest = { broken: (error: SallyportError) => this.#fail(error), holding: this.#boundary.holding }
     this.#instances = new SessionInstances(options, (type, detail) => this.#note(type, detail), guest)
@@ -223,7 +224,6 @@ export class Session implements AsyncDisposable {
     if (instance !== null) void this.#instances.stop(instance, reason)
   }
 
-  // The end.
   /** What a host said before it closed its end still reaches its server, as it would without us; one that still reads is answered. */
   async #hostEnded(): Promise<void> {
     this.#left = hostLeft
@@ -266,7 +266,7 @@ export class Session implements AsyncDisposable {
   #fail(error: SallyportError): void {
     if (this.#phase === 'ending' || this.#phase === 'ended') return
     this.#boundary.end(error, this.views())
-    this.#note('session/failed', { code: error.code, reason: error.message })
+    this.#note('session/failed', { code: error.code, reason: error.message }, error)
     void this.#end(error.message, error.exitStatus)
   }
 
@@ -293,7 +293,7 @@ export class Session implements AsyncDisposable {
     this.#ended.resolve(end)
   }
 
-  #note(type: string, detail: Readonly<Record<string, unknown>>): void {
-    this.#notes.add(type, this.#instances.serving?.id ?? null, { session: this.id, ...detail })
+  #note(type: string, detail: Readonly<Record<string, unknown>>, error?: SallyportError): void {
+    this.#notes.add(type, this.#instances.serving?.id ?? null, { session: this.id, ...detail }, error)
   }
 }

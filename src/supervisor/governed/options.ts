@@ -1,0 +1,41 @@
+// What the governed requests of one session are given.
+import type { SallyportError } from '../../errors.ts'
+import type { Comparing } from '../../lib/once-compared.ts'
+import type { InstanceId, SessionId } from '../../lib/ids.ts'
+import type { Principal } from '../../rpc/protocol.ts'
+import type { Gate } from '../../schema/gate.ts'
+import type { Governor } from '../../schema/governor.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { Conversation } from '../lanes/conversation.ts'
+import type { Person } from '../lanes/person.ts'
+import type { TaskIds } from '../lanes/tasks.ts'
+import type { MessageId } from '../message/message-id.ts'
+import type { KeptLines } from './kept-lines.ts'
+import type { OwnProcesses } from './own-processes.ts'
+
+export interface GovernedCallsOptions {
+  readonly server: ServerSettings
+  readonly session: SessionId
+  readonly principal: Principal
+  readonly gate: Gate
+  readonly governor: Governor
+  readonly talk: Conversation
+  readonly kept: KeptLines
+  readonly tasks: TaskIds
+  readonly person: Person
+  /** Null when the server's surface is known; otherwise resolves when it is */
+  readonly surface: Comparing
+  /** What is held may need a server to be started, for its surface */
+  readonly wanted: () => void
+  readonly instance: () => InstanceId | null
+  /** For servers that have a process for each call */
+  readonly own: OwnProcesses
+  /** Sends a line to the server in this turn */
+  readonly send: (line: string) => void
+  /** Says a line of Sallyport's own to the server */
+  readonly say: (line: string) => void
+  /** With the id of the request that it answers, a line that has no room gives way to a refusal */
+  readonly toHost: (line: string, answers?: MessageId) => void
+  /** A bug showed in what became of a call: its session can't go on */
+  readonly broken: (bug: SallyportError) => void
+}
