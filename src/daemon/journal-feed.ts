@@ -1,6 +1,7 @@
 // What followers of the journal are told: each record that they asked for once, in order, however slowly they read.
 import { setTimeout as delay } from 'node:timers/promises'
-import { lacking } from '../journal/failures.ts'
+import { catalogue, SallyportError } from '../errors.ts'
+import { lacking, lookFailed } from '../journal/failures.ts'
 import type { Journal } from '../journal/journal.ts'
 import { type Found, oldestKept, queryJournal, recordOf } from '../journal/read.ts'
 import type { JournalRecord } from '../journal/record.ts'
@@ -26,7 +27,7 @@ const pageRecords = 1000
 const gatherMs = 5
 /** When it is looked for again what is not where it was written */
 const againMs = 250
-/** How often, until it is said to be lacking: segments may be put back one by one */
+/** How often, until that is said: segments may be put back one by one, and disks mended */
 const mostAgain = 20
 
 /** Records behind another, for all followers that are up to the same. */
@@ -36,6 +37,16 @@ interface Page {
   /** All of them as they are told, and as they are looked at: for the first who needs it */
   all: Buffer | null
   records: readonly (JournalRecord | null)[] | null
+}
+
+/** What a look into the files came to. */
+interface Looked extends Pick<Found, 'records'> {
+  /** Number of the last record that was looked at */
+  readonly reached: number
+  /** Whether the folder has no segments at present */
+  readonly isAway: boolean
+  /** Why nothing could be read, or null */
+  readonly failure: SallyportError | null
 }
 
 export interface FeedPorts {
@@ -59,7 +70,7 @@ export class JournalFeed {
 
   /**
    * Tells one of them of records as they come, a page in one write, until the stream's signal. Throws ERR_JOURNAL_CORRUPT
-   * where the folder has its segments, and still not the record that is next.
+   * where the folder has its segments, and still not the record that is next, or says why that still can't be read.
    */
   async tell({ after: begin, matches }: Following, stream: Notifier): Promise<void> {
     const { journal } = this.#ports
@@ -74,13 +85,13 @@ export class JournalFeed {
       }
       const page = this.#pageBehind(after)
       if (page === null) {
-        const { records, reached } = await this.#find({ after, matches }, seq, stream)
+        const { records, reached, isAway, failure } = await this.#look({ after, matches }, seq, stream)
         await pass(stream, laidOut(records.map((record) => JSON.stringify(record))))
         // What is on record and not to be found may be somewhere else at present: it is waited for, and never passed over.
         if (reached > after) lookedAgain = 0
-        else if (listSegments(this.#directory).length === 0 || lookedAgain++ < mostAgain)
+        else if (isAway || lookedAgain++ < mostAgain)
           await delay(againMs, undefined, stream).catch(() => undefined)
-        else throw lacking(this.#directory, after + 1)
+        else throw failure ?? lacking(this.#directory, after + 1)
         after = reached
       } else {
         await pass(stream, matches === null ? allOf(page) : someOf(page, matches))
@@ -108,12 +119,25 @@ export class JournalFeed {
     return this.#page
   }
 
+  /** What `#find` finds; nothing, and why, where it can't be read at present. */
+  async #look(following: Following, upTo: number, stream: Notifier): Promise<Looked> {
+    try {
+      const found = await this.#find(following, upTo, stream)
+      const isAway = found.reached === following.after && listSegments(this.#directory).length === 0
+      return { ...found, isAway, failure: null }
+    } catch (error) {
+      const failure = SallyportError.from(lookFailed(this.#directory, error))
+      if (!catalogue[failure.code].retryable) throw error
+      return { records: [], reached: following.after, isAway: false, failure }
+    }
+  }
+
   /** `reached` is the record up to which all that match were found; what `keep_days` let go of is no gap. */
   async #find(
     { after, matches }: Following,
     upTo: number,
     { signal }: Notifier,
-  ): Promise<Pick<Found, 'records'> & { readonly reached: number }> {
+  ): Promise<Pick<Looked, 'records' | 'reached'>> {
     let seen = after
     let isWhole = true
     const oldest = await oldestKept(this.#directory)

@@ -1,6 +1,6 @@
 // The ways in which a journal fails, in words for whoever must mend it.
 import { SallyportError } from '../errors.ts'
-import { errnoOf } from '../lib/missing.ts'
+import { errnoOf, isShortage } from '../lib/missing.ts'
 import { segmentPath } from './segments.ts'
 
 /** A journal that is not what was written. */
@@ -28,11 +28,22 @@ export const unaskable = (path: string, errno: string | null): SallyportError =>
         `${path} is no plain file: something was put in its place; sallyport audit verify says what the journal is now`,
         { path },
       )
-    : new SallyportError(
-        'ERR_JOURNAL',
-        `the journal cannot be read at ${path} (${errno}); mend the disk, or who may read there`,
-        { path },
-      )
+    : unlookable(path, errno)
+
+const unlookable = (path: string, errno: string): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL',
+    `the journal cannot be read at ${path} (${errno}); mend the disk, or who may read there`,
+    { path },
+  )
+
+/** Whether the file system said no, and not for want of what the machine is short of. */
+export const isRefused = (error: unknown): error is Error =>
+  !(error instanceof SallyportError) && /^E[A-Z\d]+$/.test(errnoOf(error) ?? '') && !isShortage(error)
+
+/** What a look into a journal failed with: by name where the file system said no, else as it is. */
+export const lookFailed = (directory: string, error: unknown): unknown =>
+  isRefused(error) ? unlookable(directory, errnoOf(error) ?? '') : error
 
 /** A record that was written, and stands in no segment: `seq` is its number. */
 export const lacking = (directory: string, seq: number): SallyportError =>

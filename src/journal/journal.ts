@@ -1,10 +1,10 @@
 // The one durable store: records in order, durable before their effect, or nothing is called.
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { SallyportError } from '../errors.ts'
+import type { SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
 import { errnoOf, isShortage } from '../lib/missing.ts'
-import { unmakeable, unreadable, unwritable } from './failures.ts'
+import { isRefused, unmakeable, unreadable, unwritable } from './failures.ts'
 import { type Pending, type Place, settle } from './pending.ts'
 import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom } from './replay.ts'
@@ -201,8 +201,7 @@ function readAll({ directory, key, replay, from = null, notes = [] }: JournalOpt
     new UncutNote(notes, key).settle(directory)
     return replayFrom(directory, key, from, replay)
   } catch (error) {
-    if (errnoOf(error) === null || error instanceof SallyportError || isShortage(error)) throw error
-    throw unreadable(directory, error)
+    throw isRefused(error) ? unreadable(directory, error) : error
   }
 }
 

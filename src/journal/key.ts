@@ -4,6 +4,7 @@ import { chmod, link, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { errnoOf, isMissing } from '../lib/missing.ts'
+import { isRefused, unreadable } from './failures.ts'
 import { listSegments } from './segments.ts'
 
 const keyBytes = 32
@@ -12,13 +13,14 @@ const keyBytes = 32
  * Reads the key at `path`, or makes it (mode 0600) where there is none and `journal`, a folder, holds nothing yet: another key
  * would hide that the journal's own is lost.
  *
- * @throws ERR_JOURNAL_KEY when the file is readable by others, not ours, not 32 bytes, or lost; ERR_JOURNAL where none can be kept
+ * @throws ERR_JOURNAL_KEY when the file is readable by others, not ours, not 32 bytes, not to be read, or lost; ERR_JOURNAL where
+ * none can be kept, or nobody can look whether there is a journal
  */
 export async function loadKey(path: string, journal: string): Promise<Uint8Array> {
-  const isBegun = listSegments(journal).length > 0 // looked at first: whoever begins one beside us has made the key before
+  const isBegun = hasBegun(journal) // looked at first: whoever begins one beside us has made the key before
   const found = await readKey(path).catch((error: unknown) => {
     if (isMissing(error)) return null
-    throw error
+    throw isRefused(error) ? untaken(path, `it cannot be read (${errnoOf(error)})`) : error
   })
   if (isBegun && found !== null) return found
   if (isBegun)
@@ -42,6 +44,14 @@ export async function loadKey(path: string, journal: string): Promise<Uint8Array
       { path },
       { cause: error },
     )
+  }
+}
+
+function hasBegun(journal: string): boolean {
+  try {
+    return listSegments(journal).length > 0
+  } catch (error) {
+    throw isRefused(error) ? unreadable(journal, error) : error
   }
 }
 
@@ -74,11 +84,13 @@ async function readKey(path: string): Promise<Uint8Array> {
         : size !== keyBytes
           ? `it has ${size} bytes, expected ${keyBytes}`
           : null
-  if (wrong !== null)
-    throw new SallyportError(
-      'ERR_JOURNAL_KEY',
-      `the journal's key ${path} cannot be trusted: ${wrong}; restore the file, or move it and the journal away to begin a new chain`,
-      { path },
-    )
+  if (wrong !== null) throw untaken(path, wrong)
   return readFile(path)
 }
+
+const untaken = (path: string, wrong: string): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL_KEY',
+    `the journal's key ${path} cannot be trusted: ${wrong}; restore the file, or move it and the journal away to begin a new chain`,
+    { path },
+  )

@@ -1,5 +1,5 @@
 // Followers of the journal are told of what they asked for, all of it once and in order, and what they do costs little.
-import { readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -230,6 +230,37 @@ test.each<[string, AuditQuery]>([
     if (query.type === undefined) expect(seqs(told)).toEqual(upTo(follower.seq, 19))
   },
 )
+
+test('while nobody can look into the journal its followers wait, and where that stays so they are told', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined, settings: inSegments() })
+  const { directory } = at
+  const followers = [await behind(at, {}), await behind(at, {})] as const
+  const [mended, left] = followers
+  await using _one = mended.follower
+  await using _other = left.follower
+  const away = (): void => {
+    renameSync(directory, `${directory}.away`)
+    symlinkSync(directory, directory)
+  }
+  const back = (): void => {
+    rmSync(directory)
+    renameSync(`${directory}.away`, directory)
+  }
+  const { seq } = at.governance.journal.head
+  away()
+  mended.read()
+  for (let n = 0; n < 10; n += 1) await setImmediate()
+  back()
+  await eventually(() => mended.follower.told.at(-1)?.seq === seq, 10_000)
+  expect(seqs(mended.follower.told)).toEqual(upTo(mended.follower.seq, seq - mended.follower.seq))
+  away()
+  left.read()
+  await expect(left.follower.ended).rejects.toMatchObject({
+    code: 'ERR_JOURNAL',
+    message: expect.stringContaining(`${directory} (ELOOP)`),
+  })
+  back()
+}, 20_000)
 
 test('what keep_days lets go of before the oldest segment is no gap', async () => {
   await using state = await tempDir()

@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { SallyportError } from '../../src/errors.ts'
+import type { AuditRecord } from '../../src/rpc/governed.ts'
 import { configOf, endServe, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Faults, faults } from '../support/fault.ts'
-import { hearing } from '../support/following.ts'
+import { following, hearing } from '../support/following.ts'
 import { ownDisk } from '../support/own-disk.ts'
 import { isRoot } from '../support/user.ts'
 import { watching } from '../support/watching.ts'
@@ -258,6 +259,38 @@ describe('a write', () => {
       await call(host, 'after')
       expect(await host.call('audit/verify', {})).toMatchObject({ ok: true, torn: [] })
     })
+  })
+
+  test('goes on where a read gives EIO, which whoever follows waits out, and whoever asks is told', async () => {
+    await using seen = await witness()
+    const journal = { segment_bytes: 65_536, evidence_bytes: 1_048_576 }
+    await using at = await place(configOf({ plain: seen.entry('plain') }, { journal }))
+    const fault = faults(at.folder)
+    const life = await serve(at, fault.env)
+    const { client: host } = life
+    const heard: AuditRecord[] = []
+    const follow = (waiting: object) => host.audit({ from: 'oldest', limit: 1, ...waiting })
+    const follower = await following(
+      ({ signal, subscribed }) => (subscribed(), follow({ signal })),
+      (record: AuditRecord) => heard.push(record),
+    )
+    await call(host, 'before')
+    await eventually(() => heard.at(-1)?.type === 'call.outcome')
+    fault.arm({ read: 'EIO' })
+    for (let n = 0; n < 3; n += 1) await call(host, `${n}`.repeat(70_000)) // each in a segment of its own
+    await expect(host.call('audit/query', { limit: 1 })).rejects.toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringContaining('(EIO)'),
+    })
+    fault.disarm()
+    const { head } = await host.call('audit/query', { limit: 1 })
+    await eventually(() => heard.at(-1)?.seq === head.seq, 20_000)
+    await follower[Symbol.asyncDispose]()
+    await endServe(life)
+    const written = recordsOf(at.stateDir).slice(0, heard.length)
+    expect(heard.map(({ seq, type }) => ({ seq, type }))).toEqual(
+      written.map(({ seq, type }) => ({ seq, type })),
+    )
   })
 
   test('that fails half-way, and cannot be taken back, is told of by the next segment', async () => {

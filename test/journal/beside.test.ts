@@ -1,6 +1,6 @@
 // What lies beside the journal, and is not what was put there: a key that is lost, files that are no files any more.
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { OwedFile } from '../../src/daemon/governance/owed-file.ts'
@@ -44,6 +44,26 @@ describe('a key', () => {
     expect(existsSync(path)).toBe(false)
     rmSync(directory, { recursive: true })
     expect(await loadKey(path, directory)).toHaveLength(32)
+  })
+
+  test('is neither made nor taken where nobody can look whether there is a journal', async () => {
+    const path = join(folder.path, 'journal.key')
+    rmSync(directory, { recursive: true })
+    symlinkSync(directory, directory)
+    await expect(loadKey(path, directory)).rejects.toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringContaining(`${directory} (ELOOP)`),
+    })
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('that can’t be read is told of by name', async () => {
+    const path = join(folder.path, 'journal.key')
+    symlinkSync(path, path)
+    await expect(loadKey(path, directory)).rejects.toMatchObject({
+      code: 'ERR_JOURNAL_KEY',
+      message: expect.stringContaining(`${path} cannot be trusted: it cannot be read (ELOOP)`),
+    })
   })
 
   test('is of use once its name is on the disk, before anything is written with it', async () => {

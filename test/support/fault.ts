@@ -13,6 +13,7 @@ export type Fault =
   | { readonly sync: keyof typeof constants.errno }
   | { readonly folder: keyof typeof constants.errno }
   | { readonly stuck: keyof typeof constants.errno }
+  | { readonly read: keyof typeof constants.errno }
   | { readonly fork: keyof typeof constants.errno }
 
 export interface Faults {
@@ -42,6 +43,7 @@ function textOf(fault: Fault): string {
   if (typeof fault === 'string') return fault
   if ('fork' in fault) return `fork ${constants.errno[fault.fork]}`
   if ('torn' in fault) return `torn ${constants.errno[fault.torn]} ${fault.needle}`
+  if ('read' in fault) return `read ${constants.errno[fault.read]}`
   if ('folder' in fault) return `folder ${constants.errno[fault.folder]}`
   if ('stuck' in fault) return `stuck ${constants.errno[fault.stuck]}`
   return 'sync' in fault

@@ -1,7 +1,7 @@
 // The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
 import type { Place } from '../../config/origin.ts'
 import { SallyportError } from '../../errors.ts'
-import { unaskable } from '../../journal/failures.ts'
+import { lookFailed, unaskable } from '../../journal/failures.ts'
 import { type Found, queryJournal } from '../../journal/read.ts'
 import type { JournalRecord } from '../../journal/record.ts'
 import { listSegments } from '../../journal/segments.ts'
@@ -64,8 +64,11 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
   }
   const feed = new JournalFeed(governance, directory)
   const inTurn = turns(mostAnswers)
+  const sayWhy = (error: unknown): never => {
+    throw lookFailed(directory, error)
+  }
   const findInTurn = (query: Query, waiting: Waiting): Promise<Found> =>
-    inTurn(() => find(query, answerBytes, waiting))
+    inTurn(() => find(query, answerBytes, waiting)).catch(sayWhy)
   return {
     async 'audit/query'(query, call) {
       await governance.governors.settled()
@@ -93,7 +96,8 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     },
     async 'audit/verify'({ anchor = null }, { signal }) {
       await governance.governors.settled()
-      return verifyApart({ directory, key, known: { anchor, head: governance.journal.head } }, { signal })
+      const known = { anchor, head: governance.journal.head }
+      return verifyApart({ directory, key, known }, { signal }).catch(sayWhy)
     },
   }
 }

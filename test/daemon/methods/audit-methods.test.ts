@@ -1,5 +1,5 @@
 // The journal is read as far as somebody takes it up: for a follower that does not read, and for many who ask at once.
-import { readFileSync, renameSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { auditMethods } from '../../../src/daemon/methods/audit-methods.ts'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
@@ -79,6 +79,21 @@ test('a journal that is not where it was written is told as that, and not as one
   await expect(ask()).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
   renameSync(`${directory}.away`, directory)
   expect((await ask()).records).toHaveLength(1)
+})
+
+test('a journal that the file system does not let anybody look into is told as that, by name', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { governance, directory, policy } = at
+  const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
+  const call = { signal: new AbortController().signal } as MethodCall
+  const said = { code: 'ERR_JOURNAL', message: expect.stringContaining(`${directory} (ELOOP)`) }
+  renameSync(directory, `${directory}.away`)
+  symlinkSync(directory, directory)
+  await expect(methods['audit/query']({ limit: 1 }, call)).rejects.toMatchObject(said)
+  await expect(methods['audit/verify']({}, call)).rejects.toMatchObject(said)
+  rmSync(directory)
+  renameSync(`${directory}.away`, directory)
+  expect((await methods['audit/query']({ limit: 1 }, call)).records).toHaveLength(1)
 })
 
 test.each([
