@@ -10,13 +10,12 @@ export const clip = (text: string): string =>
     : `${text.slice(0, most).toWellFormed()}… (${text.length - most} more characters)`
 
 /** The text, or its beginning and an ellipsis in place of the rest, at most `length` characters; no half of a surrogate pair is left. */
-export const beginning = (text: string, length: number): string =>
-  text.length <= length
-    ? text
-    : `${text
-        .slice(0, length - 1)
-        .replace(/[\ud800-\udbff]$/, '')
-        .toWellFormed()}…`
+export function beginning(text: string, length: number): string {
+  if (text.length <= length) return text
+  if (length < 1) return ''
+  const whole = text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')
+  return `${whole.toWellFormed()}…`
+}
 
 /** Longest reason of a refusal, and how much of its end is kept beside a beginning, characters */
 const reason = { most: 1024, end: 256 } as const

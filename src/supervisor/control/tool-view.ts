@@ -1,6 +1,7 @@
 // How control methods show tools: named within limits, described in few words, without characters that deceive.
 import { createHash } from 'node:crypto'
 import type { ToolView } from '../../rpc/governed.ts'
+import { beginning } from '../../lib/clip.ts'
 import { namesAny } from '../../lib/glob.ts'
 import { rememberedOf } from '../../lib/remembered.ts'
 import { readsOnly } from '../../lib/reads-only.ts'
@@ -53,7 +54,7 @@ export function* viewTools(
 
 // A tool is cleaned once, however often it is listed and searched: of hundreds of long ones that takes a second.
 const schemaOf = rememberedOf(({ inputSchema }: KnownTool) => schemaView(inputSchema))
-const annotationsOf = rememberedOf(({ annotations }: KnownTool) => prune(annotations, maxSchemaDepth))
+const annotationsOf = rememberedOf(({ annotations }: KnownTool) => prune(annotations, maxSchemaDepth, said))
 const descriptionOf = rememberedOf(({ description }: KnownTool) => harmlessly(description))
 
 /** What a call may do: the server's own claims go before the operator's word for it, and absent means the worst. */
@@ -95,7 +96,7 @@ function harmlessly(text: string): (limit: number) => string {
   // Again without what is taken out: a secret may be held together by what nobody sees.
   const clean = plain(text, Infinity)
   const kind = secretShape(text) ?? secretShape(clean)
-  return (limit) => (kind === null ? cut(clean, limit) : withheld(kind))
+  return (limit) => (kind === null ? beginning(clean, limit) : withheld(kind))
 }
 
 const withheld = (kind: string): string => `(withheld: it holds what looks like ${kind})`
@@ -113,22 +114,19 @@ export function plain(text: string, limit: number): string {
     .replace(/\u001b\[[0-?]*[ -/]*[@-~]/g, '')
     .replace(/[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu, ' ')
     .trim()
-  return cut(clean, limit)
+  return beginning(clean, limit)
 }
 
-const cut = (text: string, limit: number): string =>
-  text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
-
-/** The value, with everything deeper than `depth` levels replaced by an empty object, and its words made harmless. */
-export function prune(value: unknown, depth: number): unknown {
-  if (typeof value === 'string') return unharmed(value)
+/** The value, with everything deeper than `depth` levels replaced by an empty object, and its words made harmless; `other` is what becomes of the rest of its text. */
+export function prune(value: unknown, depth: number, other: (text: string) => string = unharmed): unknown {
+  if (typeof value === 'string') return other(value)
   if (typeof value !== 'object' || value === null) return value
   if (depth === 0) return {}
-  if (Array.isArray(value)) return value.map((item) => prune(item, depth - 1))
+  if (Array.isArray(value)) return value.map((item) => prune(item, depth - 1, other))
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
-      harmless(key, maxText),
-      typeof item === 'string' && wordy.has(key) ? harmless(item, maxText) : prune(item, depth - 1),
+      said(key),
+      typeof item === 'string' && wordy.has(key) ? said(item) : prune(item, depth - 1, other),
     ]),
   )
 }
@@ -136,6 +134,7 @@ export function prune(value: unknown, depth: number): unknown {
 /** Members of a schema that are for readers; what else is text decides what is valid, and stays */
 const wordy: ReadonlySet<string> = new Set(['description', 'title', '$comment'])
 const maxText = 2048
+const said = (text: string): string => harmless(text, maxText)
 
 /** A schema of a tool's arguments or result, as `prune` leaves it at the depth that is shown. */
 export const schemaView = (schema: unknown): unknown => prune(schema, maxSchemaDepth)

@@ -73,6 +73,28 @@ test('descriptions lose what deceives a terminal or a reader', () => {
   expect(plain('x'.repeat(300), 200)).toHaveLength(200)
 })
 
+test.each([plain, harmless])('no letter is cut in half, and no more is left than the limit', (clean) => {
+  for (const limit of [0, 1, 2, 3, 4, 5]) {
+    expect(clean('😀😀😀', limit).isWellFormed(), `${limit}`).toBe(true)
+    expect(clean('😀😀😀', limit).length, `${limit}`).toBeLessThanOrEqual(limit)
+  }
+  expect(clean('a😀😀', 3)).toBe('a…')
+})
+
+test('annotations are claims: nothing in them is what nobody sees', () => {
+  const annotations = {
+    title: 'a\u202eb',
+    note: 'c\u001b[31m\u200bd',
+    of: [{ 'e\u2066': 'f\u202e' }],
+    readOnlyHint: true,
+  }
+  const tools = { descriptionList: 200, descriptionFull: 2048, naming: '<server>_<tool>' }
+  const [gate, settings] = [gateOf(allowAll), { tools } as never]
+  const listed = { tool: 't', description: '', inputSchema: {}, annotations }
+  const [view] = [...viewTools(serverOf({}), [listed], { gate, governor: gate, settings }, 'list')]
+  expect(view?.annotations).toEqual({ title: 'a b', note: 'c d', of: [{ e: 'f' }], readOnlyHint: true })
+})
+
 const token = `ghp_${'a1B2'.repeat(9)}`
 
 test.each([
