@@ -62,7 +62,10 @@ export function inMemory(path: string, value: unknown): Document {
   return { path, value, locate: () => null }
 }
 
-/** Writes a value as YAML, with a comment behind each value for which there is one, or before it in a list. */
+/**
+ * Writes a value as YAML, with a comment behind each value for which there is one, or before it in a list. What nobody sees in a
+ * text stands there as an escape.
+ */
 export function formatDocument(value: unknown, commentAt: (at: readonly Step[]) => string | null): string {
   const document = new YamlDocument(value)
   const annotate = (node: unknown, at: readonly Step[]): void => {
@@ -77,8 +80,23 @@ export function formatDocument(value: unknown, commentAt: (at: readonly Step[]) 
     if (isSeq(node)) for (const [index, inner] of node.items.entries()) annotate(inner, [...at, index])
   }
   annotate(document.contents, [])
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === 'string' && node.value.search(unseen) >= 0) node.type = 'QUOTE_DOUBLE'
+    },
+  })
   // The printer gives an empty list or mapping with a comment three lines.
-  return document.toString({ lineWidth: 0 }).replaceAll(/:\n\s+(\[\]|\{\})\n\s+(# .*)/g, ': $1 $2')
+  const text = document.toString({ lineWidth: 0 }).replaceAll(/:\n\s+(\[\]|\{\})\n\s+(# .*)/g, ': $1 $2')
+  return text.replaceAll(unseen, escaped)
+}
+
+/** Characters that are not shown, or change how others are; all but those that lay a text out */
+const unseen = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{DI}]/gu
+
+/** As YAML has it within double quotes. */
+function escaped(character: string): string {
+  const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase()
+  return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`
 }
 
 type Fail = (offset: number, what: string, cause?: unknown) => SallyportError

@@ -38,6 +38,30 @@ test('what was drafted is read back as it was, claims and all', async () => {
   expect(read.tools['read_file']).toMatchObject({ name: 'read_file', resourceScopes: ['/data/in', '/tmp'] })
 })
 
+test('what nobody sees in a server’s words stands in the draft as an escape, and is read back as it was', async () => {
+  const hidden = [
+    'a\u202eb',
+    'c\u200bd',
+    '\u2066e\u2069',
+    'f\u007f\u0085',
+    'g\u{e0041}',
+    'h\u001b[31m',
+    'i\ud800',
+    'one\u2028two\n\tthree\u200b\n' + 'x'.repeat(200) + '\ny',
+    '\ufeff',
+    'j\rk',
+  ]
+  const properties = Object.fromEntries(
+    hidden.map((text) => [text, { description: text, enum: [text, 'plain'] }]),
+  )
+  const parameters = { type: 'object', description: 'two\nlines\n', properties, required: hidden }
+  const drafted = { ...declaration, tools: { read_file: { ...tool, parameters, output: parameters } } }
+  const text = formatDeclaration(drafted, {})
+  expect(text).not.toMatch(/(?!\n)[\p{C}\p{Zl}\p{Zp}\p{DI}]/u)
+  expect(text).toContain('"a\\u202Eb"')
+  expect((await load(text)).declaration).toEqual(drafted)
+})
+
 const without = (key: keyof typeof tool): object =>
   Object.fromEntries(Object.entries(tool).filter(([name]) => name !== key))
 
