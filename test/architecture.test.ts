@@ -205,6 +205,12 @@ const parts: readonly Part[] = [
     reason: 'a journal must be verifiable where no daemon runs, and by whoever distrusts the one that does',
   },
   {
+    from: 'cli/audit-export.ts',
+    mayImport: [...foundations, 'client/', 'rpc/', 'journal/'],
+    reason:
+      'what is exported is held against its hashes by whoever keeps it, and not by the daemon that gave it',
+  },
+  {
     from: 'cli/install.ts',
     mayImport: [...foundations, 'config/', 'sandbox/docker/'],
     reason: 'it asks the engine for an image, whether a daemon runs or not',

@@ -1,12 +1,12 @@
 // `sallyport audit`: what was decided and done, by whom, and whether the record of it is whole.
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
-import type { AuditAnchor, AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
+import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
+import { registerExport } from './audit-export.ts'
 import { registerVerify } from './audit-verify.ts'
 import { wholeNumber } from './number.ts'
-import { newOut } from './out.ts'
-import { hint, paint, printFields, printJson, visible, visibleJson } from './output.ts'
+import { paint, printFields, printJson, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 import { wordFor } from './word.ts'
@@ -18,14 +18,6 @@ interface TailOptions extends ReachOptions {
   readonly type?: string
   readonly call?: string
 }
-
-interface ExportOptions extends ReachOptions {
-  readonly after: number
-  readonly out?: string
-}
-
-/** Records that are asked for at once. */
-const page = 500
 
 export function registerAudit(program: Command): void {
   const audit = program.command('audit').description('read, verify and export the journal')
@@ -101,79 +93,6 @@ async function queryAll(
   }
   return { records, more, head: last.head, lacking }
 }
-
-function registerExport(audit: Command): void {
-  reaching(audit.command('export'), { reads: false })
-    .description('write every record, one JSON object a line, and say the anchor to keep')
-    .addOption(new Option('--format <format>', 'ndjson').choices(['ndjson']).default('ndjson'))
-    .option('--after <seq>', 'only records behind this number', afterFrom, 0)
-    .option('--out <file>', 'into this file instead of stdout; it must not exist')
-    .action((options: ExportOptions) =>
-      reach(options, 'operator', async ({ client, signal }) => {
-        const last = await exportAll(client, options, signal)
-        if (last === null) return hint('there is nothing to export')
-        hint(
-          `anchor ${last.seq}:${last.hash}\nkeep it elsewhere; sallyport audit verify --anchor checks that all of this is still there`,
-        )
-      }),
-    )
-}
-
-async function exportAll(
-  client: Client,
-  { after, out }: ExportOptions,
-  signal: AbortSignal,
-): Promise<AuditAnchor | null> {
-  await using file = out === undefined ? null : await newOut(out, 0o600, 'name a file that is not there yet')
-  const { head } = await client.call('audit/query', { limit: 1 }, { signal })
-  let last: AuditAnchor | null = null
-  for (let from = after; from < head.seq;) {
-    const query = { after: from, before: head.seq + 1, from: 'oldest', limit: page } as const
-    const { records } = await client.call('audit/query', query, { signal })
-    // It begins with what is left, and says so; behind that, nothing is passed over.
-    if (last === null && from === after) from = begunBehind(after, records)
-    expectWhole(from, records)
-    const text = records.map((record) => `${lineOf(record)}\n`).join('')
-    if (file === null) await written(text)
-    else await file.write(text)
-    from = records.at(-1)?.seq ?? head.seq
-    for (const { seq, hash } of records) if (hash !== null) last = { seq, hash }
-  }
-  await file?.keep()
-  return last
-}
-
-/** Number of the record before the first that is left behind `after`. */
-function begunBehind(after: number, [first]: readonly AuditRecord[]): number {
-  if (first === undefined || first.seq === after + 1) return after
-  hint(
-    `begins with record ${first.seq}: what came before was let go of, or is missing; sallyport audit verify says which`,
-  )
-  return first.seq - 1
-}
-
-/** Throws where the record behind `before`, or one behind that, is not among these. */
-function expectWhole(before: number, records: readonly AuditRecord[]): void {
-  const gap = records.findIndex(({ seq }, n) => seq !== before + 1 + n)
-  const isWhole = gap < 0 && records.length > 0
-  if (isWhole) return
-  const lacking = before + 1 + Math.max(gap, 0)
-  throw new SallyportError(
-    'ERR_RECORD_NOT_FOUND',
-    `record ${lacking} was written and is not to be found, so nothing behind it is exported: it is missing, or was let go of meanwhile; sallyport audit verify says what the journal is now`,
-    { seq: lacking },
-  )
-}
-
-/** What stdout does not take ends this process, which then has no anchor to say. */
-const written = (text: string): Promise<void> =>
-  new Promise((resolve) => {
-    process.stdout.write(text, (error) => void (error ?? resolve()))
-  })
-
-/** The record in the form of the journal: what holds a batch stands in the last of it. */
-const lineOf = ({ prev, hash, mac, ...record }: AuditRecord): string =>
-  JSON.stringify(hash === null ? record : { ...record, prev, hash, mac })
 
 function say(record: AuditRecord, { json }: ReachOptions): void {
   if (json === true) return void process.stdout.write(`${visibleJson(record)}\n`)
@@ -287,10 +206,4 @@ function numberOf(which: string): number {
     'ERR_USAGE',
     `audit show: got ${which}, expected the number of a record, or the id of a call, which begins with c-`,
   )
-}
-
-function afterFrom(text: string): number {
-  const value = wholeNumber(text)
-  if (value !== null) return value
-  throw new SallyportError('ERR_USAGE', `--after: got ${JSON.stringify(text)}, expected a whole number`)
 }

@@ -257,3 +257,30 @@ test('an export that lacks a record ends there, with the number of that one and 
   writeFileSync(path, text)
   expect((await at.run(['audit', 'export'])).status).toBe(0)
 })
+
+test('an export is the journal, byte for byte, as far as it is what was written', async () => {
+  const segments = listSegments(directory).map((segment) => segmentPath(directory, segment))
+  const written = segments.map((path) => readFileSync(path, 'utf8')).join('')
+  const whole = await at.run(['audit', 'export'])
+  expect([whole.status, whole.stdout]).toEqual([0, written])
+  const path = segments[0] ?? ''
+  const text = readFileSync(path, 'utf8')
+  const lines = text.trimEnd().split('\n')
+  const ends = lines.flatMap((line, n) => (line.includes(',"mac":"') ? [n] : []))
+  const numberOf = (n: number): number => (JSON.parse(lines[n] ?? '') as { seq: number }).seq
+  for (const batch of [1, Math.floor(ends.length / 2)]) {
+    const [first, last] = [(ends[batch - 1] ?? 0) + 1, ends[batch] ?? 0]
+    const altered = lines.with(first, (lines[first] ?? '').replace('"separation":"', '"separation":"x'))
+    writeFileSync(path, `${altered.join('\n')}\n`)
+    const { status, stdout, stderr } = await at.run(['audit', 'export'])
+    expect([status, stdout]).toEqual([4, `${lines.slice(0, first).join('\n')}\n`])
+    expect(stderr).toContain(`nothing from record ${numberOf(first)} on is exported`)
+    expect(stderr).not.toContain('anchor')
+    const behind = await at.run(['audit', 'export', '--after', `${numberOf(last)}`])
+    expect([behind.status, behind.stdout]).toEqual([
+      0,
+      written.slice(lines.slice(0, last + 1).join('\n').length + 1),
+    ])
+  }
+  writeFileSync(path, text)
+})

@@ -1,0 +1,139 @@
+// `sallyport audit export`: every record as one line, each batch once it was held against its hash, and the anchor to keep.
+import { type Command, Option } from 'commander'
+import type { Client } from '../client/client.ts'
+import { SallyportError } from '../errors.ts'
+import { flawOfBatch, type Position } from '../journal/record.ts'
+import { beginning } from '../journal/segments.ts'
+import type { AuditAnchor, AuditRecord } from '../rpc/governed.ts'
+import { wholeNumber } from './number.ts'
+import { newOut } from './out.ts'
+import { hint } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface ExportOptions extends ReachOptions {
+  readonly after: number
+  readonly out?: string
+}
+
+/** Records that are asked for at once. */
+const page = 500
+
+export function registerExport(audit: Command): void {
+  reaching(audit.command('export'), { reads: false })
+    .description('write every record, one JSON object a line, and say the anchor to keep')
+    .addOption(new Option('--format <format>', 'ndjson').choices(['ndjson']).default('ndjson'))
+    .option('--after <seq>', 'only records behind this number', afterFrom, 0)
+    .option('--out <file>', 'into this file instead of stdout; it must not exist')
+    .action((options: ExportOptions) =>
+      reach(options, 'operator', async ({ client, signal }) => {
+        const last = await exportAll(client, options, signal)
+        if (last === null) return hint('there is nothing to export')
+        hint(
+          `anchor ${last.seq}:${last.hash}\nkeep it elsewhere; sallyport audit verify --anchor checks that all of this is still there`,
+        )
+      }),
+    )
+}
+
+async function exportAll(
+  client: Client,
+  { after, out }: ExportOptions,
+  signal: AbortSignal,
+): Promise<AuditAnchor | null> {
+  await using file = out === undefined ? null : await newOut(out, 0o600, 'name a file that is not there yet')
+  const { head } = await client.call('audit/query', { limit: 1 }, { signal })
+  const held = new Held()
+  let last: AuditAnchor | null = null
+  for (let from = after; from < head.seq;) {
+    const query = { after: from, before: head.seq + 1, from: 'oldest', limit: page } as const
+    const { records } = await client.call('audit/query', query, { signal })
+    // It begins with what is left, and says so; behind that, nothing is passed over.
+    if (last === null && from === after) from = begunBehind(after, records)
+    expectWhole(from, records)
+    const text = held.lines(records)
+    if (file === null) await written(text)
+    else await file.write(text)
+    if (held.flaw !== null) throw held.flaw
+    from = records.at(-1)?.seq ?? head.seq
+    for (const { seq, hash } of records) if (hash !== null) last = { seq, hash }
+  }
+  await file?.keep()
+  return last
+}
+
+/** Number of the record before the first that is left behind `after`. */
+function begunBehind(after: number, [first]: readonly AuditRecord[]): number {
+  if (first === undefined || first.seq === after + 1) return after
+  hint(
+    `begins with record ${first.seq}: what came before was let go of, or is missing; sallyport audit verify says which`,
+  )
+  return first.seq - 1
+}
+
+/** Throws where the record behind `before`, or one behind that, is not among these. */
+function expectWhole(before: number, records: readonly AuditRecord[]): void {
+  const gap = records.findIndex(({ seq }, n) => seq !== before + 1 + n)
+  const isWhole = gap < 0 && records.length > 0
+  if (isWhole) return
+  const lacking = before + 1 + Math.max(gap, 0)
+  throw new SallyportError(
+    'ERR_RECORD_NOT_FOUND',
+    `record ${lacking} was written and is not to be found, so nothing behind it is exported: it is missing, or was let go of meanwhile; sallyport audit verify says what the journal is now`,
+    { seq: lacking },
+  )
+}
+
+/** Records until their batch ends: with its hash it says whether they are what was written. */
+class Held {
+  #batch = ''
+  /** Where the batch before it ends; null where that is not known, and what there is of the batch may not be all of it */
+  #before: Position | null = null
+  /** That one is not what was written: there are no more lines then */
+  flaw: SallyportError | null = null
+
+  /** The lines of all batches that end with these records, up to the first that is not what was written. */
+  lines(records: readonly AuditRecord[]): string {
+    let text = ''
+    for (const record of records) {
+      const { seq, hash } = record
+      if (seq === 1) this.#before = beginning
+      this.#batch += `${lineOf(record)}\n`
+      if (hash === null) continue
+      this.flaw = this.#before === null ? null : flawOf(this.#batch, record, this.#before)
+      if (this.flaw !== null) break
+      text += this.#batch
+      this.#batch = ''
+      this.#before = { seq, hash }
+    }
+    return text
+  }
+}
+
+function flawOf(batch: string, last: AuditRecord, before: Position): SallyportError | null {
+  const flaw = flawOfBatch(Buffer.from(batch).subarray(0, -1), last, before, null)
+  const seq = before.seq + 1
+  return flaw === null
+    ? null
+    : new SallyportError(
+        'ERR_JOURNAL_CORRUPT',
+        `${flaw.detail}: that is not what was written, so nothing from record ${seq} on is exported; sallyport audit verify says what the journal is now, --after ${last.seq} exports what comes behind it`,
+        { seq },
+      )
+}
+
+/** What stdout does not take ends this process, which then has no anchor to say. */
+const written = (text: string): Promise<void> =>
+  new Promise((resolve) => {
+    process.stdout.write(text, (error) => void (error ?? resolve()))
+  })
+
+/** The record in the form of the journal: what holds a batch stands in the last of it. */
+const lineOf = ({ prev, hash, mac, ...record }: AuditRecord): string =>
+  JSON.stringify(hash === null ? record : { ...record, prev, hash, mac })
+
+function afterFrom(text: string): number {
+  const value = wholeNumber(text)
+  if (value !== null) return value
+  throw new SallyportError('ERR_USAGE', `--after: got ${JSON.stringify(text)}, expected a whole number`)
+}
