@@ -25,6 +25,14 @@ static void say(const char *word, const char *rest) {
   write_all(STDOUT_FILENO, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
+// What stderr says in words, for whoever goes by the number.
+static void say_why(int status, const char *step, const char *object, int error) {
+  (void)status, (void)step, (void)object;
+  char number[16];
+  snprintf(number, sizeof number, "%d", error);
+  say("failed", number);
+}
+
 // The guard ends by `done` or after the daemon; what is sent to the daemon's group is not for it.
 static void outlive_the_daemon(void) {
   signal(SIGTERM, SIG_IGN);
@@ -175,6 +183,8 @@ int guard_main(int argc, char **argv) {
   bool is_passed = argc > 0 && strcmp(argv[0], "passed") == 0;
   if (is_passed) argc--, argv++;
   if (argc != 1 && argc != 2) refuse("guard", "arguments", "expected: guard [passed] RUNTIME_DIR [STATE_DIR]");
+
+  on_death(say_why, false);
 
   // 1. Out of the daemon's session: what ends the daemon must not end its guard. Nothing else stays open.
   outlive_the_daemon();

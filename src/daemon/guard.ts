@@ -2,7 +2,8 @@
 //
 //   daemon, which opened what is locked     sallyport-init guard passed RUNTIME_DIR [STATE_DIR]
 //     |<-- "held" | "busy PID DIR" -------------|   DIR is where the holder answers
-//     |         | "busy-state PID DIR" ---------|
+//     |         | "busy-state PID DIR"          |
+//     |         | "failed ERRNO" ---------------|
 //     |--- "cgroup P" "unlink P" "rmdir P" "doors P" ---->|   what to remove after a death
 //     |--- "ends PID" ------------------------->|   it has nothing left to do: overdue after five seconds, it is killed
 //     |--- "done" ----------------------------->|   a proper end: nothing to remove
@@ -16,6 +17,7 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import { getSystemErrorName } from 'node:util'
 import { SallyportError } from '../errors.ts'
 import { within } from '../lib/deadline.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -222,10 +224,11 @@ async function start(options: GuardOptions, { descriptors }: Locks): Promise<Ans
   stdin.on('error', (error) => log.debug({ err: error }, 'guard does not listen'))
   createInterface({ input: stderr }).on('line', (line) => complaints.push(line))
   const lines = createInterface({ input: stdout })
+  // Not its exit, which may be told of before what it said.
+  const closed = once(child, 'close')
   const first = Promise.race([
     once(lines, 'line').then(([line]) => String(line)),
-    // Not its exit, which may be told of before what it said.
-    once(child, 'close').then(([code]) => `exit ${String(code)}`),
+    closed.then(([code]) => `exit ${String(code)}`),
   ])
   const late = (): Error => new Error(`no answer within ${answerMs} ms`)
   const line = await within(first, answerMs, late).catch((error: unknown) => {
@@ -247,7 +250,13 @@ async function start(options: GuardOptions, { descriptors }: Locks): Promise<Ans
       pid: found['pid'] ?? '',
       runtimeDir: found['runtimeDir'] || runtimeDir,
     }
-  throw failed(runtimeDir, complaints.join('; ') || line)
+  const errno = /^failed (?<errno>[1-9]\d*)$/.exec(line)?.groups?.['errno']
+  if (errno !== undefined) await closed // its words are on stderr
+  const why = new Error(complaints.join('; ') || line)
+  throw failed(
+    runtimeDir,
+    errno === undefined ? why : Object.assign(why, { code: getSystemErrorName(-Number(errno)) }),
+  )
 }
 
 function running(options: GuardOptions, { directory, pid, runtimeDir }: Holder): SallyportError {

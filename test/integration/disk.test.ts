@@ -1,10 +1,13 @@
 // A journal that can't be written blocks every call at once, whatever is wrong with its disk, until it is mended.
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { SallyportError } from '../../src/errors.ts'
 import type { AuditRecord } from '../../src/rpc/governed.ts'
-import { configOf, endServe, place, serve } from '../support/daemon.ts'
+import { configOf, endServe, main, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Faults, faults } from '../support/fault.ts'
@@ -214,6 +217,35 @@ describe('a disk', () => {
     expect(seen.calls('plain')).toHaveLength(6)
     await disk.client[Symbol.asyncDispose]()
   })
+
+  test.runIf(isRoot)(
+    'that is full as a daemon starts is told as that, and keeps no later start',
+    async () => {
+      await using at = await place()
+      await mkdir(at.stateDir, { mode: 0o700 })
+      const script = `mount -t tmpfs -o size=65536,mode=700 tmpfs "$1" && { cat /dev/zero > "$1/filler" 2>/dev/null;
+      shift; "$@" serve; echo "status $?" >&2; "$@" run -- node; echo "status $?" >&2; }`
+      const args = [
+        '--mount',
+        '--propagation',
+        'private',
+        'sh',
+        '-c',
+        script,
+        'sh',
+        at.stateDir,
+        process.execPath,
+        main,
+      ]
+      const { stderr } = await promisify(execFile)('unshare', args, { env: at.env, cwd: at.folder })
+      const said = stderr.split('\n').filter((line) => line.includes('ERR_') || line.startsWith('status'))
+      const full = expect.stringMatching(
+        /could not be started: .*daemon\.lock: No space left.*\(ERR_SHORTAGE\)$/,
+      )
+      expect(said).toEqual([full, 'status 1', full, 'status 1'])
+      await endServe(await serve(at))
+    },
+  )
 
   test('from which permission is taken blocks whoever needs it', async () => {
     await using seen = await witness()

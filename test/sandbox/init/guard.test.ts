@@ -11,6 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
@@ -132,17 +133,22 @@ describe('the lock', () => {
     for (const guard of guards) await guard[Symbol.asyncDispose]()
   })
 
-  it('is refused where the lock file is a link, a folder or has no folder', async () => {
+  it('is refused by its errno where the lock file is a link, a folder or has no folder', async () => {
     await using folder = await tempDir()
     const target = join(folder.path, 'target')
-    for (const prepare of ['link', 'folder', 'missing']) {
+    for (const [prepare, errno] of [
+      ['link', constants.errno.ELOOP],
+      ['folder', constants.errno.EISDIR],
+      ['missing', constants.errno.ENOENT],
+    ] as const) {
       const runtime = join(folder.path, prepare)
       if (prepare !== 'missing') mkdirSync(runtime)
       if (prepare === 'link') symlinkSync(target, join(runtime, 'daemon.lock'))
       if (prepare === 'folder') mkdirSync(join(runtime, 'daemon.lock'))
       await using guard = new Guard(runtime)
       await guard.exited
-      expect({ code: guard.child.exitCode, output: guard.output }).toEqual({ code: 125, output: '' })
+      const said = `failed ${errno}\n`
+      expect({ code: guard.child.exitCode, output: guard.output }).toEqual({ code: 125, output: said })
       expect(guard.errors).toMatch(/^sallyport-init: guard: .*daemon\.lock: /)
     }
     expect(existsSync(target)).toBe(false)
