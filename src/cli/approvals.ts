@@ -67,39 +67,60 @@ function printRest({ pending, standing, listeners }: OperatorMethods['approvals/
 async function watch(client: Client, options: ApprovalsOptions, signal: AbortSignal): Promise<void> {
   const asks = process.stdin.isTTY && process.stdout.isTTY && options.json !== true
   const open = new Map<string, AbortController>()
+  const over = new AbortController()
+  const watching = AbortSignal.any([signal, over.signal])
+  let hasLeft = false
+  const leave = (): void => {
+    hasLeft = true
+    over.abort()
+  }
   let turn: Promise<void> = Promise.resolve()
   const subscribed = (): void => {
     if (asks)
       hint('waiting for questions; y once, s this session, p always for these arguments, n no, enter later')
   }
-  for await (const { method, params } of client.approvals({ signal, subscribed })) {
-    if (options.json === true) printJson({ method, params })
-    else if (method === 'approvals/settled') {
-      open.get(params.id)?.abort()
-      open.delete(params.id)
-      process.stdout.write(`${settledLine(params)}\n`)
-    } else if (asks) {
-      const gone = new AbortController()
-      open.set(params.id, gone)
-      // One question at a time; each ends when somebody else has answered it.
-      turn = turn.then(() => put(client, params, options, AbortSignal.any([gone.signal, signal])))
-    } else process.stdout.write(`${await asked(client, params, options, signal)}\n`)
+  try {
+    for await (const { method, params } of client.approvals({ signal: watching, subscribed })) {
+      if (options.json === true) printJson({ method, params })
+      else if (method === 'approvals/settled') {
+        open.get(params.id)?.abort()
+        open.delete(params.id)
+        process.stdout.write(`${settledLine(params)}\n`)
+      } else if (asks) {
+        const gone = new AbortController()
+        open.set(params.id, gone)
+        const asking = { signal: AbortSignal.any([gone.signal, watching]), leave }
+        // One question at a time; each ends when somebody else has answered it.
+        turn = turn.then(() => put(client, params, options, asking))
+      } else process.stdout.write(`${await asked(client, params, options, signal)}\n`)
+    }
+  } finally {
+    over.abort() // a question that is still put would keep the terminal, and nobody takes its answer
+    await turn
   }
-  await turn
+  if (hasLeft) throw new SallyportError('ERR_CALL_CANCELLED', 'interrupted')
 }
 
+interface Asking {
+  /** Aborted when the question is nobody's to answer any more */
+  readonly signal: AbortSignal
+  /** The person has left instead of an answer */
+  readonly leave: () => void
+}
+
+/** Never rejects. */
 async function put(
   client: Client,
   pending: PendingApproval,
   options: ApprovalsOptions,
-  signal: AbortSignal,
+  { signal, leave }: Asking,
 ): Promise<void> {
   if (signal.aborted) return
-  process.stdout.write(`\n${await asked(client, pending, options, signal)}\n`)
-  const answer = await ask(signal)
-  if (answer === 'later') return
   const { id } = pending
   try {
+    process.stdout.write(`\n${await asked(client, pending, options, signal)}\n`)
+    const answer = await ask({ signal, leave })
+    if (answer === 'later') return
     if (answer === 'deny') await client.call('approvals/deny', { id }, { signal })
     else await client.call('approvals/approve', { id, scope: answer.scope }, { signal })
   } catch (error) {
@@ -115,8 +136,10 @@ const answers: Readonly<Record<string, Answer>> = {
   '': 'later',
 }
 
-async function ask(signal: AbortSignal): Promise<Answer> {
+async function ask({ signal, leave }: Asking): Promise<Answer> {
   const lines = createInterface({ input: process.stdin, output: process.stdout })
+  // Ctrl-C and Ctrl-D are read as keys while a question is put.
+  lines.once('SIGINT', leave).once('close', leave)
   try {
     for (;;) {
       const said = (await lines.question('y/n/s/p? ', { signal })).trim().toLowerCase()
@@ -127,6 +150,7 @@ async function ask(signal: AbortSignal): Promise<Answer> {
     if (signal.aborted) return 'later'
     throw error
   } finally {
+    lines.off('close', leave)
     lines.close()
   }
 }

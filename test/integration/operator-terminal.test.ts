@@ -69,6 +69,8 @@ function terminalOf(columns: number, ...args: readonly string[]) {
   return {
     screen: () => screen,
     types: (text: string) => child.stdin.write(text),
+    /** Of the command, once it has ended */
+    status: ended.then(([status]: unknown[]) => status),
     /** Waits for words that came after those that were waited for before. */
     async shows(text: string | RegExp): Promise<void> {
       const { found } = await eventually(() => {
@@ -135,6 +137,38 @@ describe('approvals --watch at a terminal', () => {
     await person.shows('y/n/s/p? ')
     person.types('n\n')
     expect(await second).toBe('ERR_APPROVAL_DENIED')
+  })
+
+  test.each([
+    ['Ctrl-C', '\u0003'],
+    ['Ctrl-D', '\u0004'],
+  ])('is left by %s instead of an answer, with status 3', async (_, key) => {
+    await watchers(0)
+    const person = terminal('approvals', '--watch')
+    await person.shows('waiting for questions')
+    const made = outcomeOf(call('asked', { n: key }))
+    await person.shows('y/n/s/p? ')
+    person.types(key)
+    expect(await person.status).toBe(3)
+    expect(await made).toBe('ERR_APPROVAL_UNAVAILABLE')
+    const said = stripVTControlCharacters(person.screen())
+      .trimEnd()
+      .split(/[\r\n]+/)
+    expect(said.at(-1)).toMatch(/sallyport: interrupted \(ERR_CALL_CANCELLED\)$/)
+    expect(person.screen()).not.toContain('node:internal')
+  })
+
+  test('ends with its daemon, also while a question is put', async () => {
+    await using other = await daemon(configOf({ asked: fixture('echo') }, { rules }))
+    const person = terminal('approvals', '--watch', '--runtime', other.runtimeDir)
+    await person.shows('waiting for questions')
+    await using caller = await other.connect('host')
+    const made = caller.call('tools/call', { server: 'asked', tool: 'echo', arguments: {} })
+    const failed = expect(made).rejects.toMatchObject({ code: 'ERR_DAEMON_UNAVAILABLE' })
+    await person.shows('y/n/s/p? ')
+    other.process.kill('SIGKILL')
+    expect(await person.status).toBe(5)
+    await failed
   })
 
   test('what a call says never stands where our own words begin, and --full shows all of it', async () => {
