@@ -69,9 +69,9 @@ async function watch(client: Client, options: ApprovalsOptions, signal: AbortSig
   const open = new Map<string, AbortController>()
   const over = new AbortController()
   const watching = AbortSignal.any([signal, over.signal])
-  let hasLeft = false
+  const person: Person = { hasLeft: false, isUnaware: false }
   const leave = (): void => {
-    hasLeft = true
+    person.hasLeft = true
     over.abort()
   }
   let turn: Promise<void> = Promise.resolve()
@@ -89,7 +89,7 @@ async function watch(client: Client, options: ApprovalsOptions, signal: AbortSig
       } else if (asks) {
         const gone = new AbortController()
         open.set(params.id, gone)
-        const asking = { signal: AbortSignal.any([gone.signal, watching]), leave }
+        const asking = { person, signal: AbortSignal.any([gone.signal, watching]), leave }
         // One question at a time; each ends when somebody else has answered it.
         turn = turn.then(() => put(client, params, options, asking))
       } else process.stdout.write(`${await asked(client, params, options, signal)}\n`)
@@ -98,10 +98,18 @@ async function watch(client: Client, options: ApprovalsOptions, signal: AbortSig
     over.abort() // a question that is still put would keep the terminal, and nobody takes its answer
     await turn
   }
-  if (hasLeft) throw new SallyportError('ERR_CALL_CANCELLED', 'interrupted')
+  if (person.hasLeft) throw new SallyportError('ERR_CALL_CANCELLED', 'interrupted')
+}
+
+/** Who sits at the terminal. */
+interface Person {
+  hasLeft: boolean
+  /** A question was taken away that was not answered: what is typed next may be its answer */
+  isUnaware: boolean
 }
 
 interface Asking {
+  readonly person: Person
   /** Aborted when the question is nobody's to answer any more */
   readonly signal: AbortSignal
   /** The person has left instead of an answer */
@@ -113,13 +121,14 @@ async function put(
   client: Client,
   pending: PendingApproval,
   options: ApprovalsOptions,
-  { signal, leave }: Asking,
+  asking: Asking,
 ): Promise<void> {
+  const { signal } = asking
   if (signal.aborted) return
   const { id } = pending
   try {
     process.stdout.write(`\n${await asked(client, pending, options, signal)}\n`)
-    const answer = await ask({ signal, leave })
+    const answer = await ask(asking)
     if (answer === 'later') return
     if (answer === 'deny') await client.call('approvals/deny', { id }, { signal })
     else await client.call('approvals/approve', { id, scope: answer.scope }, { signal })
@@ -136,18 +145,34 @@ const answers: Readonly<Record<string, Answer>> = {
   '': 'later',
 }
 
-async function ask({ signal, leave }: Asking): Promise<Answer> {
+async function ask(asking: Asking): Promise<Answer> {
+  const { person } = asking
+  if (
+    person.isUnaware &&
+    (await lineOf('the one before is over; enter to answer this one: ', asking)) === null
+  )
+    return 'later'
+  person.isUnaware = false
+  for (;;) {
+    const said = await lineOf('y/n/s/p? ', asking)
+    if (said === null) {
+      person.isUnaware = true
+      return 'later'
+    }
+    const answer = Object.hasOwn(answers, said) ? answers[said] : undefined
+    if (answer !== undefined) return answer
+  }
+}
+
+/** What is typed at the prompt, in small letters; null where the question ends before. */
+async function lineOf(prompt: string, { signal, leave }: Asking): Promise<string | null> {
   const lines = createInterface({ input: process.stdin, output: process.stdout })
   // Ctrl-C and Ctrl-D are read as keys while a question is put.
   lines.once('SIGINT', leave).once('close', leave)
   try {
-    for (;;) {
-      const said = (await lines.question('y/n/s/p? ', { signal })).trim().toLowerCase()
-      const answer = Object.hasOwn(answers, said) ? answers[said] : undefined
-      if (answer !== undefined) return answer
-    }
+    return (await lines.question(prompt, { signal })).trim().toLowerCase()
   } catch (error) {
-    if (signal.aborted) return 'later'
+    if (signal.aborted) return null
     throw error
   } finally {
     lines.off('close', leave)

@@ -118,7 +118,7 @@ describe('approvals --watch at a terminal', () => {
     expect(person.screen()).toContain('\\u001b[2J\\u202e')
   })
 
-  test('leaves a question that somebody else answers, and puts the next', async () => {
+  test('leaves a question that somebody else answers, and puts the next to who knows that it is another', async () => {
     await watchers(0)
     await using person = terminal('approvals', '--watch')
     await person.shows('waiting for questions')
@@ -134,9 +134,12 @@ describe('approvals --watch at a terminal', () => {
     expect((await at.run(['approve', id])).status).toBe(0)
     expect(await first).toBe('done')
     await person.shows('"n":"second"')
+    // What was on its way to the first is no answer to the second.
+    person.types('y\n')
     await person.shows('y/n/s/p? ')
     person.types('n\n')
     expect(await second).toBe('ERR_APPROVAL_DENIED')
+    expect(person.screen()).toContain('the one before is over; enter to answer this one: ')
   })
 
   test.each([
