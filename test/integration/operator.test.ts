@@ -327,6 +327,27 @@ describe('finding tools', () => {
       halted: null,
     })
   })
+
+  test('the search that is called takes no more words than the method', async () => {
+    await using few = await daemon()
+    await using client = await few.connect('host')
+    const call = (query: unknown) =>
+      client.call('tools/call', { server: 'sallyport', tool: 'search', arguments: { query } })
+    const most = 'x '.repeat(500)
+    expect((await call(most)).type).toBe('output')
+    for (const [query, got] of [
+      [`${most}x`, `got "${most.slice(0, 60)}`],
+      [7, 'got 7'],
+      [undefined, 'got nothing'],
+    ])
+      await expect(call(query)).rejects.toMatchObject({
+        code: 'ERR_ARGUMENTS_INVALID',
+        message: expect.stringContaining(`arguments.query: ${got}`),
+      })
+    await expect(client.call('tools/search', { query: `${most}x` })).rejects.toMatchObject({
+      code: 'ERR_INVALID_PARAMS',
+    })
+  })
 })
 
 test('a restart forgets neither what was registered, accepted, approved nor held', async () => {

@@ -7,6 +7,8 @@ import type { ToolDetail, ToolView } from '../../rpc/governed.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Declaration } from '../../schema/types.gen.ts'
 import { newCallId } from '../../lib/ids.ts'
+import { validateParams } from '../../schema/params.ts'
+import { formatPath } from '../../schema/problem.ts'
 import { displayName, schemaView, viewTools } from '../../supervisor/control/tool-view.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
@@ -47,12 +49,7 @@ export class ToolMethods {
   /** Calls the search as the tool that the list shows. */
   async call(query: unknown, call: MethodCall): Promise<CallResult> {
     const began = performance.now()
-    if (typeof query !== 'string')
-      throw new SallyportError(
-        'ERR_ARGUMENTS_INVALID',
-        'arguments.query: got no string, expected a few words',
-      )
-    const { tools } = await this.#search({ query }, call)
+    const { tools } = await this.#search({ query: wordsOf(query) }, call)
     const text = tools.map(({ name, description }) => `${name}: ${description}`).join('\n')
     const metadata = {
       duration_ms: Math.round((performance.now() - began) * 1000) / 1000,
@@ -137,6 +134,16 @@ export class ToolMethods {
     const [view] = viewTools(server, [known], this.#ports.policy, 'full')
     return view
   }
+}
+
+/** What is searched for, within the bounds of the method. */
+function wordsOf(query: unknown): string {
+  const asked = validateParams('tools/search', { query })
+  if (asked.ok) return asked.value.query
+  const wrong = asked.problems.map(
+    ({ at, got, expected }) => `${formatPath(['arguments', ...at])}: got ${got}, expected ${expected}`,
+  )
+  throw new SallyportError('ERR_ARGUMENTS_INVALID', wrong.join('; '))
 }
 
 /** A declaration in the words of its file. */
