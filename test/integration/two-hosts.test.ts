@@ -62,7 +62,8 @@ beforeAll(async () => {
       { permission: 'mcp:*:*', action: 'allow' },
     ],
   }
-  at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked'), shared }, more))
+  const tasks = fixture('tasks', { args: ['/app/tasks.mjs', 'legacy'] })
+  at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked'), shared, tasks }, more))
   await chmod(at.folder, 0o711)
   life = await serve(at)
 })
@@ -297,6 +298,40 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     using third = hostOf(ann)
     expect((await third.ask('calls/output', { call_id, limit: 16 })).result).toMatchObject({ offset: 0 })
     expect((await third.ask('session/result', { session })).result).toMatchObject({ ended: false })
+  },
+
+  'a task of one is none for the other, nor one of the same id': async () => {
+    const sessionOf = async (uid: number): Promise<RawCaller> => {
+      const host = hostOf(uid)
+      await host.ask('session/attach', { server: 'tasks' })
+      await host.ask('initialize', { protocolVersion: '2025-11-25' })
+      return host
+    }
+    const begin = (host: RawCaller, taskId: string) =>
+      host.ask('tools/call', { name: 'work', arguments: { taskId }, task: {} })
+    using mine = await sessionOf(ann)
+    using alsoMine = await sessionOf(ann)
+    using theirs = await sessionOf(bob)
+    await begin(mine, 'hers')
+    await begin(mine, 'both')
+    await begin(theirs, 'both')
+    for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update'])
+      expect((await theirs.ask(method, { taskId: 'hers' })).error?.data.code, method).toBe(
+        'ERR_TASK_NOT_FOUND',
+      )
+    // The process of another session of hers has no such task, and may be asked.
+    expect((await alsoMine.ask('tasks/get', { taskId: 'hers' })).error?.message).toBe('no such task')
+    expect((await theirs.ask('tasks/cancel', { taskId: 'both' })).result).toMatchObject({
+      status: 'cancelled',
+    })
+    expect((await mine.ask('tasks/get', { taskId: 'both' })).result).toMatchObject({ status: 'working' })
+    const { tasks } = (await theirs.ask('tasks/list', {})).result as { tasks: { taskId: string }[] }
+    expect(tasks.map(({ taskId }) => taskId)).toEqual(['both'])
+    const refused = await eventually(() => {
+      const all = bodiesOf(at.stateDir, 'call.denied').filter((one) => one['server'] === 'tasks')
+      return all.length === 4 && all
+    })
+    expect(new Set(refused.map((one) => one['principal']))).toEqual(new Set([String(bob)]))
   },
 
   'an approval for one is none for the other': async () => {
