@@ -45,7 +45,7 @@ export function* viewTools(
       tool: listed.tool,
       description: descriptionOf(listed)(limit),
       decision: governor.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
-      input_schema: schemaOf(listed),
+      input_schema: schemaView(listed.inputSchema),
       ...harmOf(server, listed),
       annotations: annotationsOf(listed),
     }
@@ -53,7 +53,6 @@ export function* viewTools(
 }
 
 // A tool is cleaned once, however often it is listed and searched: of hundreds of long ones that takes a second.
-const schemaOf = rememberedOf(({ inputSchema }: KnownTool) => schemaView(inputSchema))
 const annotationsOf = rememberedOf(({ annotations }: KnownTool) => prune(annotations, maxSchemaDepth, said))
 const descriptionOf = rememberedOf(({ description }: KnownTool) => harmlessly(description))
 
@@ -136,5 +135,8 @@ const wordy: ReadonlySet<string> = new Set(['description', 'title', '$comment'])
 const maxText = 2048
 const said = (text: string): string => harmless(text, maxText)
 
-/** A schema of a tool's arguments or result, as `prune` leaves it at the depth that is shown. */
-export const schemaView = (schema: unknown): unknown => prune(schema, maxSchemaDepth)
+/** A schema of a tool's arguments or result, as `prune` leaves it at the depth that is shown; each is looked through once, however often it is shown. */
+export const schemaView = (schema: unknown): unknown =>
+  typeof schema === 'object' && schema !== null ? viewOf(schema) : prune(schema, maxSchemaDepth)
+
+const viewOf = rememberedOf((schema: object) => prune(schema, maxSchemaDepth))

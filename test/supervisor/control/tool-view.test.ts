@@ -5,6 +5,7 @@ import {
   harmless,
   plain,
   prune,
+  schemaView,
   viewTools,
   withoutCollisions,
 } from '../../../src/supervisor/control/tool-view.ts'
@@ -115,6 +116,13 @@ test('a secret is taken out of a schema wherever it stands, and nothing else is'
       [withheld]: {},
     },
   })
+})
+
+test('a schema is cleaned once, whoever shows it', () => {
+  const schema = { properties: { a: { description: 'b\u200bc' } } }
+  expect(schemaView(schema)).toEqual({ properties: { a: { description: 'b c' } } })
+  expect(schemaView(schema)).toBe(schemaView(schema))
+  expect([schemaView(true), schemaView(null)]).toEqual([true, null])
 })
 
 test('a tool is cleaned once, however often it is listed, in whatever length', () => {
