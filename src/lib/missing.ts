@@ -25,6 +25,19 @@ const shortages: ReadonlySet<string | null> = new Set([
   'ERR_INVALID_PACKAGE_CONFIG',
 ])
 
+const inWords: ReadonlyMap<string, string> = new Map([
+  ['Too many open files in system', 'ENFILE'],
+  ['Too many open files', 'EMFILE'],
+  ['Cannot allocate memory', 'ENOMEM'],
+  ['Resource temporarily unavailable', 'EAGAIN'],
+])
+
+/** The shortage that another program tells of in the C library's words, as Node would throw it; undefined where it tells of something else. */
+export const shortageTold = (line: string): Error | undefined => {
+  const [, code] = [...inWords].find(([words]) => line.includes(words)) ?? []
+  return code === undefined ? undefined : Object.assign(new Error(line), { code })
+}
+
 /** Says whether something failed, itself or in its causes, because the machine was short of descriptors, memory, processes or room. */
 export const isShortage = (thrown: unknown): boolean =>
   shortages.has(errnoOf(thrown)) ||

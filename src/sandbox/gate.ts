@@ -1,8 +1,9 @@
 // The gate of every sandbox, whatever built it: init proves what it stands in, is told what to start, and starts it.
 import { release } from 'node:os'
 import { getSystemErrorMap } from 'node:util'
-import { SallyportError } from '../errors.ts'
+import { enough, SallyportError } from '../errors.ts'
 import { within } from '../lib/deadline.ts'
+import { isShortage } from '../lib/missing.ts'
 import type { SecretFile } from '../schema/credentials.ts'
 import type { ControlChannel } from './control/channel.ts'
 import type { Order, Report, TargetReport } from './control/control.ts'
@@ -70,7 +71,8 @@ export interface GateProof {
 
 /**
  * Waits for init's report, and for the proof that every mount is what the plan opened: by init's own word, or where another
- * kernel than this one numbers the files in there, by `look`; and for that of the driver. Throws ERR_SANDBOX_SETUP.
+ * kernel than this one numbers the files in there, by `look`; and for that of the driver. Throws ERR_SANDBOX_SETUP, or
+ * ERR_SHORTAGE where the machine has not enough for it.
  */
 export const reachGate = async (
   sandbox: HeldSandbox,
@@ -112,7 +114,7 @@ export const openGate = async (
 
 /** Whether a gate was not opened because the relay of its network was gone: init looks before it forks, so nothing of the server ran. */
 export const hasNoRelay = (error: unknown): boolean =>
-  error instanceof SallyportError && error.code === 'ERR_SANDBOX_SETUP' && error.details['at'] === egressStep
+  error instanceof SallyportError && error.details['at'] === egressStep
 
 /** Whether another file stood where one that was judged was to be mounted; nothing of the server ran. */
 export const wasReplaced = (error: unknown): error is SallyportError =>
@@ -251,8 +253,17 @@ const startFailed = (
   { server, program }: SandboxSpec,
   { errno, step, object }: Extract<Report, { type: 'failed' }>,
 ): SallyportError => {
-  const what = `${step}: ${object}: ${errnoName(errno)}`
+  const [name, words] = getSystemErrorMap().get(-errno) ?? ['', `errno ${errno}`]
+  const what = `${step}: ${object}: ${words}`
   const details = { step: 'gate', server, program: program.path, at: step, object, errno }
+  const cause = Object.assign(new Error(what), { code: name })
+  if (isShortage(cause))
+    return new SallyportError(
+      'ERR_SHORTAGE',
+      `${program.path} of ${server} could not be started in its sandbox: ${what}; ${enough}`,
+      details,
+      { cause },
+    )
   return programSteps.has(step)
     ? new SallyportError(
         'ERR_SANDBOX_EXEC',
@@ -265,5 +276,3 @@ const startFailed = (
         details,
       )
 }
-
-const errnoName = (errno: number): string => getSystemErrorMap().get(-errno)?.[1] ?? `errno ${errno}`

@@ -13,7 +13,7 @@ import { requireInit, requireSandbox } from './fingerprint/diagnose.ts'
 import { type DockerHost, openDockerHost } from './docker/host.ts'
 import { keepSweeping } from './docker/janitor.ts'
 import type { LimitSupport } from './limits/enforcement.ts'
-import { type Fingerprint, hostFingerprint, withLateTried } from './fingerprint/fingerprint.ts'
+import { type Fingerprint, hostFingerprint, withUnsettledTried } from './fingerprint/fingerprint.ts'
 import type { PinFile } from './program/pinned-file.ts'
 import { type RecordImage, Registrations } from './registrations.ts'
 import type { HostFacts } from './resolve.ts'
@@ -72,8 +72,8 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const { recordImage = () => Promise.resolve(), pinFile } = options
   const found = await hostFingerprint()
   const { initPath } = requireInit(found)
-  // A trial that was late says nothing of the machine, which is busy as it starts
-  if (drivers.includes('bubblewrap')) requireSandbox(await withLateTried(found, false))
+  // A trial that was late, or short of something, says nothing of the machine, which is busy as it starts
+  if (drivers.includes('bubblewrap')) requireSandbox(await withUnsettledTried(found, false))
   const { kernel, cgroups: support } = found
   const procMasks = await presentProcMasks()
   const removed = await removeLeftovers(stateDirectory)

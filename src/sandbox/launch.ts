@@ -11,7 +11,7 @@ import { confineInContainer, type DockerPlan } from './docker/driver.ts'
 import { engineEnforcement, withMountedLinks } from './docker/host.ts'
 import type { SandboxProcess } from './driver.ts'
 import { requireEgress, requireSandbox } from './fingerprint/diagnose.ts'
-import { withLateTried } from './fingerprint/fingerprint.ts'
+import { withUnsettledTried } from './fingerprint/fingerprint.ts'
 import { chooseEnforcement } from './limits/enforcement.ts'
 import { buildEnvironment } from './environment.ts'
 import { planFilesystem } from './mounts/filesystem.ts'
@@ -104,12 +104,12 @@ export const planLaunch = async (
   const { server, profile, instance, supply } = request
 
   // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named. Where a
-  //    trial was only late, it is made anew. In a container the engine has the say, and init tries the way out itself before anything of the server runs.
+  //    trial was only late, or short of something, it is made anew. In a container the engine has the say, and init tries the way out itself before anything of the server runs.
   const docker = server.driver === 'docker' ? await unlessAborted(host.docker(), signal) : null
   const hasEgress = profile.network.mode === 'allowlist'
   const found =
     docker === null
-      ? await unlessAborted(withLateTried(host.fingerprint, hasEgress), signal)
+      ? await unlessAborted(withUnsettledTried(host.fingerprint, hasEgress), signal)
       : host.fingerprint
   if (docker === null) {
     requireSandbox(found)

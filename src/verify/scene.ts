@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { isMissing } from '../lib/missing.ts'
 import { isWithin } from '../lib/path-overlap.ts'
 import { presentProcMasks } from '../sandbox/bubblewrap/masks.ts'
-import { isLate, withLateTried } from '../sandbox/fingerprint/fingerprint.ts'
+import { isUnsettled, withUnsettledTried } from '../sandbox/fingerprint/fingerprint.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
 import { findProbesBinary } from '../sandbox/init-binary.ts'
 import { noSupply } from '../sandbox/launch.ts'
@@ -107,8 +107,8 @@ const swaps = async (): Promise<boolean> => {
 }
 
 const connects = async ({ fingerprint }: LaunchHost): Promise<Scene['canConnect']> => {
-  const { egressTrial } = await withLateTried(fingerprint, true)
-  return isLate(egressTrial) ? 'unknown' : egressTrial?.works === true
+  const { egressTrial } = await withUnsettledTried(fingerprint, true)
+  return isUnsettled(egressTrial) ? 'unknown' : egressTrial?.works === true
 }
 
 const missingIn = ({ cgroups: { cause, mend } }: LaunchHost['limits']): string | null =>

@@ -157,7 +157,7 @@ describe('a launch is refused', () => {
   })
 
   test('and not by a trial of a sandbox that was late as the daemon started: it is made anew', async () => {
-    const trial = { works: false, message: 'late', stderr: '', isLate: true } as const
+    const trial = { works: false, message: 'late', stderr: '', isUnsettled: true } as const
     const busy = { ...host, fingerprint: { ...host.fingerprint, trial, egressTrial: null } }
     await using server = await launchWith({}, busy)
     expect(server.initPid).toBeGreaterThan(1)
@@ -169,7 +169,7 @@ describe('a launch is refused', () => {
       const server = settings.servers.get('probe')
       const profile = settings.profiles.get('node')
       if (server === undefined || profile === undefined) throw new Error('no server or profile')
-      const trial = { works: false, message: 'late', stderr: '', isLate: true } as const
+      const trial = { works: false, message: 'late', stderr: '', isUnsettled: true } as const
       const busy = { ...host, fingerprint: { ...host.fingerprint, egressTrial: null, [which]: trial } }
       const openDoor = (): Promise<string> => Promise.reject(new Error('it came to the door'))
       const request = {

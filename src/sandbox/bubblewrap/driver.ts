@@ -35,7 +35,7 @@ export interface BubblewrapPlan extends TreePlan, GatePlan {
  * Builds the sandbox and returns it waiting at its gate, every mount proven to be what the plan opened.
  *
  * `start` gives a launcher of that path that nobody has told anything; a new one unless given.
- * Throws ERR_SANDBOX_SETUP with what the launcher wrote to stderr, or ERR_SHORTAGE where there is nothing to start it with;
+ * Throws ERR_SANDBOX_SETUP with what the launcher wrote to stderr, or ERR_SHORTAGE where there is not enough to start it with;
  * nothing is left then.
  */
 export const confine = async (

@@ -1,8 +1,9 @@
 // The process tree of one sandbox, from the launcher's first instruction to the proof that nothing is left of it.
 import type { ChildProcess } from 'node:child_process'
 import type { Duplex, Readable } from 'node:stream'
-import { SallyportError } from '../../errors.ts'
+import { enough, SallyportError } from '../../errors.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
+import { shortageTold } from '../../lib/missing.ts'
 import type { SandboxExit, SandboxProcess } from '../driver.ts'
 import type { OuterLimits } from '../limits/limits.ts'
 import {
@@ -131,12 +132,14 @@ export class ConfinedTree implements RunningSandbox {
     ).catch((): [string] => ['it does not end'])
     const { server } = this.#plan.spec
     const stderr = this.#diagnostics.trim()
-    const cause = stderr.split('\n').at(-1) || how
+    const said = stderr.split('\n').at(-1) || how
+    const cause =
+      how === endedByFileLimit ? Object.assign(new Error(how), { code: 'EFBIG' }) : shortageTold(said)
     return new SallyportError(
-      'ERR_SANDBOX_SETUP',
-      `the sandbox of ${server} could not be built: ${cause}; run sallyport doctor to see what this machine lacks`,
+      cause === undefined ? 'ERR_SANDBOX_SETUP' : 'ERR_SHORTAGE',
+      `the sandbox of ${server} could not be built: ${said}; ${cause === undefined ? 'run sallyport doctor to see what this machine lacks' : enough}`,
       { step: 'confine', server, status: how, stderr },
-      how === endedByFileLimit ? { cause: Object.assign(new Error(how), { code: 'EFBIG' }) } : undefined,
+      { cause },
     )
   }
 

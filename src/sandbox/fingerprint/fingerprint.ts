@@ -49,17 +49,17 @@ export function hostFingerprint(): Promise<Fingerprint> {
 const since: { trial?: Promise<Trial> | undefined; egressTrial?: Promise<Trial> | undefined } = {}
 
 /**
- * Returns the fingerprint with those trials made anew that were late, the one of the network where that is needed: a machine that was
- * busy when a daemon started need not be so for as long as it lives. Whoever asks meanwhile waits for the same one; what works is believed from then on.
+ * Returns the fingerprint with those trials made anew that came to nothing, the one of the network where that is needed: a machine that was
+ * busy, or short of something, when a daemon started need not be so for as long as it lives. Whoever asks meanwhile waits for the same one; what works is believed from then on.
  */
-export async function withLateTried(found: Fingerprint, isEgressNeeded: boolean): Promise<Fingerprint> {
+export async function withUnsettledTried(found: Fingerprint, isEgressNeeded: boolean): Promise<Fingerprint> {
   const { bubblewrap, init } = found
   if (bubblewrap === null || init.path === null) return found
   const [tool, launcher] = [bubblewrap.path, init.path]
-  const isOfLater = isLate(found.trial)
+  const isOfLater = isUnsettled(found.trial)
   const trial = isOfLater ? await tryOnceMore('trial', tryOnce, tool, launcher) : found.trial
-  // Where the first was late, the second was not made at all.
-  const isEgressOwed = isLate(found.egressTrial) || (isOfLater && trial?.works === true)
+  // Where the first came to nothing, the second was not made at all.
+  const isEgressOwed = isUnsettled(found.egressTrial) || (isOfLater && trial?.works === true)
   const egressTrial =
     isEgressNeeded && isEgressOwed
       ? await tryOnceMore('egressTrial', tryEgress, tool, launcher)
@@ -67,8 +67,9 @@ export async function withLateTried(found: Fingerprint, isEgressNeeded: boolean)
   return { ...found, trial, egressTrial }
 }
 
-/** Whether it took so long that nobody knows what would have come of it. */
-export const isLate = (trial: Trial | null): boolean => trial?.works === false && trial.isLate === true
+/** Whether nobody knows what would have come of it. */
+export const isUnsettled = (trial: Trial | null): boolean =>
+  trial?.works === false && trial.isUnsettled === true
 
 function tryOnceMore(
   which: keyof typeof since,

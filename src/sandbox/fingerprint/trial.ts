@@ -3,6 +3,7 @@ import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import { silent } from '../../lib/logger.ts'
+import { isShortage } from '../../lib/missing.ts'
 import { initCommand } from '../bubblewrap/argv.ts'
 import { confine, type BubblewrapPlan } from '../bubblewrap/driver.ts'
 import { presentProcMasks } from '../bubblewrap/masks.ts'
@@ -26,8 +27,8 @@ export type Trial =
       readonly works: false
       readonly message: string
       readonly stderr: string
-      /** It took too long, so that nobody knows whether it would have worked */
-      readonly isLate?: true
+      /** It took too long, or the machine was short of something, so that nobody knows whether it would have worked */
+      readonly isUnsettled?: true
     }
 
 /** Under whom the trial runs where the daemon is root: nobody, who owns nothing. */
@@ -74,12 +75,12 @@ async function attempt(planFor: (isRoot: boolean) => Promise<BubblewrapPlan>): P
     return { works: true, tookMs: performance.now() - startedAt, status: code }
   } catch (thrown) {
     const { message, details } = SallyportError.from(thrown)
-    const isLate = signal.aborted || details['timeoutMs'] !== undefined
+    const isUnsettled = signal.aborted || details['timeoutMs'] !== undefined || isShortage(thrown)
     return {
       works: false,
       message,
       stderr: String(details['stderr'] ?? ''),
-      ...(isLate && { isLate }),
+      ...(isUnsettled && { isUnsettled }),
     }
   }
 }

@@ -56,7 +56,7 @@ export function limitsOf({ spec, enforcedBy }: SandboxProcess): InstanceView['li
 
 const engineAway: ReadonlySet<string> = new Set(['ERR_ENGINE_UNREACHABLE', 'ERR_ENGINE_TIMEOUT'])
 
-/** Whether a launch failed for want of descriptors, memory or room, or of the engine that its container is for. */
+/** Whether a launch failed for want of descriptors, memory, processes or room, or of the engine that its container is for. */
 export const isNoTry = (error: SallyportError): boolean => isShortage(error) || engineAway.has(error.code)
 
 /** A launch that failed, as the loss of what never was ready. */

@@ -1,7 +1,7 @@
 // The probes' program in the place of a server: everything that the server's own launch plans, and another program in it.
 import { realpath } from 'node:fs/promises'
 import { planBubblewrap } from '../../sandbox/bubblewrap/plan.ts'
-import { withLateTried } from '../../sandbox/fingerprint/fingerprint.ts'
+import { withUnsettledTried } from '../../sandbox/fingerprint/fingerprint.ts'
 import type { LaunchHost } from '../../sandbox/host.ts'
 import { findProbesBinary } from '../../sandbox/init-binary.ts'
 import type { LaunchPlan } from '../../sandbox/launch.ts'
@@ -36,7 +36,7 @@ export const standInFor = async (
     mounts: [...mounts.filter((mount) => !isGuard(mount)), program, ...mounts.filter(isGuard)],
   }
   if (plan.driver === 'docker') return { ...alsoMounted(plan, source, target), spec }
-  const found = await withLateTried(host.fingerprint, false)
+  const found = await withUnsettledTried(host.fingerprint, false)
   const seccomp = host.seccompOf(spec.syscalls, spec.network.mode)
   return { ...plan, ...planBubblewrap(spec, seccomp, host.tools(found)) }
 }

@@ -11,6 +11,7 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { SallyportError } from '../../../src/errors.ts'
@@ -332,13 +333,50 @@ describe('when something else kills a part', () => {
   })
 })
 
-test('a launch that finds no room below the limit on a file’s size is none of its server’s attempts', async () => {
+/** A launch below a limit that whoever started the daemon, or its machine, has set for its processes. */
+const launchBelow = async (limit: string): Promise<unknown> => {
   await using folder = await tempDir()
   chmodSync(folder.path, 0o755)
   const plan = await planOf(['/bin/true'])
   const launcher = join(folder.path, 'launcher')
-  writeFileSync(launcher, `#!/bin/sh\nulimit -f 1\nexec ${plan.launcher} "$@"\n`, { mode: 0o755 })
-  const failed = await confine({ ...plan, launcher }, { signal }).then(String, (error: unknown) => error)
-  expect(failed).toMatchObject({ code: 'ERR_SANDBOX_SETUP', details: { status: 'it ended by SIGXFSZ' } })
+  writeFileSync(launcher, `#!/bin/sh\nexec prlimit ${limit} ${plan.launcher} "$@"\n`, { mode: 0o755 })
+  return await confine({ ...plan, launcher }, { signal }).then(String, (error: unknown) => error)
+}
+
+test('a launch that finds no room below the limit on a file’s size is none of its server’s attempts', async () => {
+  const failed = await launchBelow('--fsize=512:512')
+  expect(failed).toMatchObject({ code: 'ERR_SHORTAGE', details: { status: 'it ended by SIGXFSZ' } })
+  expect(isNoTry(failed as SallyportError)).toBe(true)
+})
+
+test.each([
+  [
+    'process for the launcher',
+    '--nproc=1:1',
+    'sallyport-init: covers: fork: Resource temporarily unavailable',
+  ],
+  ['descriptor for the launcher', '--nofile=9:9', 'sallyport-init: tool: memfd_create: Too many open files'],
+  ['descriptor for the sandbox tool', '--nofile=12:12', 'ns failed: Too many open files'],
+])(
+  'a launch that finds no %s fails as a shortage, and is none of its server’s attempts',
+  async (_, limit, said) => {
+    const failed = await launchBelow(limit)
+    expect(failed).toMatchObject({
+      code: 'ERR_SHORTAGE',
+      message: expect.stringMatching(`${said}; stop what uses up`) as unknown,
+    })
+    expect(isNoTry(failed as SallyportError)).toBe(true)
+  },
+)
+
+test('so does one that finds no process for its server', async () => {
+  const plan = await planOf(['/bin/true'])
+  const gate = await confine(plan, { signal })
+  const { hostUid, hostGid } = plan.spec
+  const own = isRoot ? ['setpriv', `--reuid=${hostUid}`, `--regid=${hostGid}`, '--clear-groups'] : ['env']
+  const [program, ...args] = [...own, 'prlimit', `--pid=${gate.initPid}`, '--nproc=1:1']
+  execFileSync(program, args)
+  const failed = await gate.open({ signal }).then(String, (error: unknown) => error)
+  expect(failed).toMatchObject({ code: 'ERR_SHORTAGE', details: { errno: constants.errno.EAGAIN } })
   expect(isNoTry(failed as SallyportError)).toBe(true)
 })
