@@ -34,10 +34,14 @@ export async function search(
       corpus,
       finding: { input: small, error },
     }))
+  // Of those that reached something new together: by halves, since few of them did, and each question has its price.
   const keep = async (inputs: readonly Buffer[]): Promise<void> => {
-    for (const input of inputs) {
-      await tryInput(target, input)
-      if (coverage.hasNew()) corpus.push(input)
+    const middle = Math.ceil(inputs.length / 2)
+    for (const half of [inputs.slice(0, middle), inputs.slice(middle)]) {
+      for (const input of half) await tryInput(target, input)
+      if (!coverage.hasNew(half.length > 1)) continue
+      if (half.length > 1) await keep(half)
+      else corpus.push(...half)
     }
   }
 
@@ -63,11 +67,15 @@ export async function search(
   return { runs, blocks: coverage.size, corpus, finding: null }
 }
 
+/** How long a finding is made smaller, ms: one that takes its time is small enough as it is */
+const shrinkMs = 30_000
+
 /** Leaves out of a finding whatever it does not need. */
 async function shrink(target: Target, input: Buffer): Promise<Buffer> {
   let small = input
+  const end = performance.now() + shrinkMs
   for (let size = Math.ceil(small.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
-    for (let at = 0; at < small.length;) {
+    for (let at = 0; at < small.length && performance.now() < end;) {
       const less = Buffer.concat([small.subarray(0, at), small.subarray(at + size)])
       if ((await tryInput(target, less)) === null) at += size
       else small = less

@@ -25,15 +25,26 @@ export class Finding extends Error {
 /** Longest that one input may take, ms: what takes longer can be made to hang. */
 const mostMs = 2000
 
-/** Runs one input; whatever it throws is the finding, and so is taking too long. */
+/** Runs one input; whatever it throws is the finding, and so is taking too long, and never being done. */
 export async function tryInput(target: Target, bytes: Buffer): Promise<unknown> {
   const started = performance.now()
   try {
     const waiting = target.run(bytes)
-    if (waiting !== undefined) await waiting
+    if (waiting !== undefined) await inTime(waiting)
   } catch (error) {
     return error
   }
   const ms = performance.now() - started
   return ms > mostMs ? new Finding(`one input took ${Math.round(ms)} ms`) : null
+}
+
+async function inTime(waiting: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const tooLong = new Finding(`one input was not done in ${mostMs} ms`)
+  const timer = setTimeout(() => late.reject(tooLong), mostMs)
+  try {
+    await Promise.race([waiting, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }
