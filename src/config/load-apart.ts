@@ -90,7 +90,7 @@ async function saidBy(child: ChildProcess, stdout: Readable): Promise<Said> {
   if (signal !== null)
     throw new SallyportError(
       'ERR_SHORTAGE',
-      `the configuration was not read: the process for it was ended by ${signal}, as where memory runs out, or by us after ${patienceMs / 1000} s; see that there is memory, and that the disk answers on which it lies`,
+      `the configuration was not read: the process for it was ended by ${signal}, as where memory or processes run out, or by us after ${patienceMs / 1000} s; see that there are both, and that the disk answers on which it lies`,
       { signal },
     )
   throw new Error(`the configuration was not read: the process for it ended with status ${status}`)

@@ -105,7 +105,7 @@ test('says by what the process that reads was ended before it had read', async (
   const options = { env: { NODE_OPTIONS: `--import=${dies}` }, home: folder.path, uid, path }
   await expect(loadSettingsApart(options, { initPath })).rejects.toMatchObject({
     code: 'ERR_SHORTAGE',
-    message: expect.stringContaining('ended by SIGKILL, as where memory runs out'),
+    message: expect.stringContaining('ended by SIGKILL, as where memory or processes run out'),
   })
 })
 

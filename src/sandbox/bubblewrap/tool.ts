@@ -1,7 +1,7 @@
 // Which bubblewrap this machine has, and whether it may be used.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { isMissing } from '../../lib/missing.ts'
+import { isMissing, isShortage, shortageTold } from '../../lib/missing.ts'
 import { atOnce, followTrusted } from '../../lib/trusted-path.ts'
 
 /** A bubblewrap that was found. */
@@ -21,7 +21,7 @@ const oldest = [0, 8] as const
  * Returns the first bubblewrap of the machine, or null where there is none.
  *
  * One with the setuid bit is refused: it would do what it is told with root's rights where a user namespace should bound it.
- * So is one older than 0.8, and one that somebody else could replace.
+ * So is one older than 0.8, and one that somebody else could replace. Throws where there is nothing to ask it with.
  */
 export async function findBubblewrap(candidates: readonly string[] = places): Promise<Bubblewrap | null> {
   for (const candidate of candidates) {
@@ -47,8 +47,16 @@ export async function findBubblewrap(candidates: readonly string[] = places): Pr
 }
 
 async function askVersion(path: string): Promise<string> {
-  const asked = await promisify(execFile)(path, ['--version'], { env: {}, timeout: 2000 }).catch(() => null)
+  const asked = await promisify(execFile)(path, ['--version'], { env: {}, timeout: 2000 }).catch(unlessShort)
   return /^bubblewrap (\d+\.\d+\S*)$/m.exec(asked?.stdout ?? '')?.[1] ?? 'unknown'
+}
+
+/** What this machine is short of now says nothing of a version, which is believed for as long as the daemon lives. */
+function unlessShort(thrown: unknown): null {
+  if (isShortage(thrown)) throw thrown
+  const short = shortageTold(String((thrown as { readonly stderr?: unknown }).stderr).trim())
+  if (short !== undefined) throw short
+  return null
 }
 
 function judgeVersion(path: string, version: string): Bubblewrap {

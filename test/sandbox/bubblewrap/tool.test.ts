@@ -3,6 +3,8 @@ import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findBubblewrap } from '../../../src/sandbox/bubblewrap/tool.ts'
+import { isShortage } from '../../../src/lib/missing.ts'
+import { withoutDescriptors } from '../../support/no-descriptors.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 /** A program that says it is a version of bubblewrap, and leaves a mark when it runs. */
@@ -27,6 +29,18 @@ test.each(['0.7.9', '0.1', 'rubbish'])('version %s is refused', async (version) 
   await using dir = await tempDir()
   const found = await findBubblewrap([fake(dir.path, version)])
   expect(found?.refusal?.cause).toMatch(/is version .*, expected 0\.8 or later$/)
+})
+
+test('one that there is no descriptor to ask with, or that has none itself, is no version that is refused: the machine is short of them', async () => {
+  await using dir = await tempDir()
+  const path = fake(dir.path, '0.8.0')
+  expect(JSON.parse(await withoutDescriptors('tool', path))).toMatchObject({
+    message: expect.stringContaining('EMFILE; stop what uses up') as unknown,
+    data: { code: 'ERR_SHORTAGE' },
+  })
+  writeFileSync(path, '#!/bin/sh\necho "bwrap: pipe failed: Too many open files" >&2\nexit 1\n')
+  const refused = await findBubblewrap([path]).catch((error: unknown) => error)
+  expect(isShortage(refused), String(refused)).toBe(true)
 })
 
 test('one with the setuid bit is refused without being run', async () => {
