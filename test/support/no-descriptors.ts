@@ -7,7 +7,7 @@ const script = fileURLToPath(new URL('../fixtures/no-descriptors.ts', import.met
 
 /** Returns how it said that failed. Throws where it ended over it; in a session of its own, since it could take its group along. */
 export async function withoutDescriptors(
-  what: 'peer' | 'secret' | 'ssh' | 'group' | 'lock' | 'guard' | 'janitor' | 'dial' | 'tool',
+  what: 'peer' | 'secret' | 'ssh' | 'group' | 'lock' | 'guard' | 'janitor' | 'dial' | 'trial' | 'tool',
   program = '',
 ): Promise<string> {
   const limited = ['--wait', 'prlimit', '--nofile=64:64', process.execPath, script, what, program]

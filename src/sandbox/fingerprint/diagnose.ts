@@ -4,6 +4,7 @@ import { type Control, controls } from '../cgroup/level.ts'
 import { bestEnforcement } from '../limits/enforcement.ts'
 import type { Fingerprint } from './fingerprint.ts'
 import type { KernelFacts } from './kernel-facts.ts'
+import type { Trial } from './trial.ts'
 
 /** One line of `sallyport doctor`. */
 export interface Diagnosis {
@@ -71,14 +72,21 @@ export function diagnose(found: Fingerprint): readonly Diagnosis[] {
 /**
  * Returns the programs that a sandbox of bubblewrap takes, where this host can confine a server in one.
  *
- * Throws ERR_SANDBOX_UNENFORCEABLE for the first control that is missing and that no such launch can do without.
+ * Throws ERR_SANDBOX_UNENFORCEABLE for the first control that is missing and that no such launch can do without, or ERR_SHORTAGE
+ * where there was not enough to try it with.
  */
 export function requireSandbox(found: Fingerprint): { readonly initPath: string; readonly toolPath: string } {
+  expectTried(found.trial)
   const missing = diagnose(found).find(({ ok, isFatal }) => isFatal && !ok)
   const { bubblewrap, init } = found
   if (missing === undefined && bubblewrap !== null && init.path !== null)
     return { initPath: init.path, toolPath: bubblewrap.path }
   throw unconfined(missing)
+}
+
+/** What a trial had not enough for says nothing of this host. */
+function expectTried(trial: Trial | null): void {
+  if (trial?.works === false && trial.shortage !== undefined) throw trial.shortage
 }
 
 /** What a container needs of this host beside its engine. Throws ERR_SANDBOX_UNENFORCEABLE where it is not there. */
@@ -109,9 +117,10 @@ function unconfined(missing: Diagnosis | undefined): SallyportError {
 /**
  * Says that this host can give a sandbox an allowlist for a network.
  *
- * Throws ERR_SANDBOX_UNENFORCEABLE, with what the trial met, where it can't.
+ * Throws ERR_SANDBOX_UNENFORCEABLE, with what the trial met, where it can't, or ERR_SHORTAGE as above.
  */
 export function requireEgress(found: Fingerprint): void {
+  expectTried(found.egressTrial)
   const { ok, control, cause, mend } = egressRow(found)
   if (ok) return
   throw new SallyportError(

@@ -29,6 +29,8 @@ export type Trial =
       readonly stderr: string
       /** It took too long, or the machine was short of something, so that nobody knows whether it would have worked */
       readonly isUnsettled?: true
+      /** What says so, where the machine was short of something */
+      readonly shortage?: SallyportError
     }
 
 /** Under whom the trial runs where the daemon is root: nobody, who owns nothing. */
@@ -74,13 +76,16 @@ async function attempt(planFor: (isRoot: boolean) => Promise<BubblewrapPlan>): P
     const { code } = await within(server.ended, trialMs, endless)
     return { works: true, tookMs: performance.now() - startedAt, status: code }
   } catch (thrown) {
-    const { message, details } = SallyportError.from(thrown)
-    const isUnsettled = signal.aborted || details['timeoutMs'] !== undefined || isShortage(thrown)
+    const error = SallyportError.from(thrown)
+    const { message, details } = error
+    const isShort = isShortage(error)
+    const isUnsettled = isShort || signal.aborted || details['timeoutMs'] !== undefined
     return {
       works: false,
       message,
       stderr: String(details['stderr'] ?? ''),
       ...(isUnsettled && { isUnsettled }),
+      ...(isShort && { shortage: error }),
     }
   }
 }

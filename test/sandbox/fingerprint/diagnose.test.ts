@@ -8,6 +8,9 @@ import {
   withDaemonLimits,
 } from '../../../src/sandbox/fingerprint/diagnose.ts'
 import type { Fingerprint } from '../../../src/sandbox/fingerprint/fingerprint.ts'
+import type { Trial } from '../../../src/sandbox/fingerprint/trial.ts'
+import { withoutDescriptors } from '../../support/no-descriptors.ts'
+import { SallyportError } from '../../../src/errors.ts'
 import type { KernelFacts } from '../../../src/sandbox/fingerprint/kernel-facts.ts'
 
 const base = { version: 2, path: '/sys/fs/cgroup' } as const
@@ -241,4 +244,13 @@ test('a kernel without nf_tables is told what is missing, and refuses nothing', 
     mend: expect.stringContaining('modprobe -a nf_tables'),
   })
   expect(() => requireEgress(found)).not.toThrow()
+})
+
+test('what a trial had no descriptor or process for is no lack of this host: that is told, and held against no server', async () => {
+  const tried = JSON.parse(await withoutDescriptors('trial')) as Trial
+  expect(tried).toMatchObject({ works: false, isUnsettled: true })
+  const shortage = new SallyportError('ERR_SHORTAGE', 'the launcher of trial could not be started: EMFILE')
+  const short = { works: false, message: shortage.message, stderr: '', isUnsettled: true, shortage } as const
+  expect(() => requireSandbox({ ...good, trial: short, egressTrial: null })).toThrow(shortage)
+  expect(() => requireEgress({ ...good, egressTrial: short })).toThrow(shortage)
 })
