@@ -4,6 +4,7 @@ import { refusals } from '../../call/refusal.ts'
 import { SallyportError } from '../../errors.ts'
 import type { Observation } from '../../schema/governor.ts'
 import { expectListed } from './seen.ts'
+import { ungiven } from './ungiven.ts'
 
 /**
  * Returns how an observed instance stands against what was accepted, in words; that nothing was yet is no failure.
@@ -12,8 +13,9 @@ import { expectListed } from './seen.ts'
  */
 export async function validate(
   ledger: Pick<Ledger, 'accepted' | 'live' | 'quarantine' | 'standing'>,
-  { server: { name: server, declaration }, instance, tools }: Observation,
+  { server: settings, instance, tools }: Observation,
 ): Promise<string> {
+  const { name: server, declaration } = settings
   if (declaration !== null) expectListed(server, declaration, tools)
   const accepted = ledger.accepted(server)
   if (accepted === null && ledger.quarantine(server) === null)
@@ -35,7 +37,17 @@ export async function validate(
       { server, tools: undeclared },
     )
   const as = `as accepted, version ${standing.declarationVersion}`
-  return missing.length === 0 ? as : `${as}; not listed any more: ${some(missing)}`
+  const left = ungiven(
+    settings,
+    [...(accepted?.tools.values() ?? [])].map((tool) => tool.declaration),
+  )
+  const parts = [
+    ...(left === null
+      ? []
+      : [`no tool is declared with ${left}, which its entry gives; see sallyport accept ${server}`]),
+    ...(missing.length === 0 ? [] : [`not listed any more: ${some(missing)}`]),
+  ]
+  return [as, ...parts].join('; ')
 }
 
 const some = (names: readonly string[]): string =>

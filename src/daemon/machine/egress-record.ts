@@ -48,7 +48,7 @@ export function egressRecord(
       const tools = [...new Set(outfit.calls.map(({ subject }) => subject))].join(', ')
       halt(
         outfit,
-        `${outfit.server.name} reached for ${host}:${port} during ${tools}, declared without network`,
+        `${outfit.server.name} reached for ${host}:${port} during ${tools}, declared without network; see sallyport declare ${outfit.server.name}`,
       )
     },
     failed(server, { code, message }) {

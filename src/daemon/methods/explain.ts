@@ -21,6 +21,7 @@ import { ambiguousParams } from '../../supervisor/message/params.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import type { Governance } from '../governance/governance.ts'
 import { policyVersionOf } from '../governance/policy.ts'
+import { ungiven } from '../governance/ungiven.ts'
 import { foreseen, type ForeseenPorts } from './foreseen.ts'
 
 /** The call, its arguments as they are written: numbers, escapes and keys that come twice included. */
@@ -91,7 +92,7 @@ export async function explain(
       decision.action === 'ask' && policy.gate.decide(request, true).action === 'allow',
     ),
     ...(decision.action === 'ask' ? [approvalStep(governance, stands)] : []),
-    effectsStep(governance, server.name, standing),
+    effectsStep(governance, server, standing),
     hold === null ? pass('hold', 'nothing holds it') : refuse('hold', `the hold ${hold} covers it`),
   ]
   const { action, rule, reason } = decision
@@ -183,13 +184,17 @@ async function argumentsStep(
   return pass('arguments', 'they are what the accepted schema says')
 }
 
-function effectsStep(governance: Governance, server: string, standing: Standing): ExplainedStep {
+function effectsStep(governance: Governance, server: ServerSettings, standing: Standing): ExplainedStep {
   const declared = standing.state === 'accepted' ? standing.tool?.declaration : undefined
   const { sideEffects = [], resourceScopes = [] } = declared ?? {}
-  const outside = governance.governors.uncontained(server, sideEffects, resourceScopes)
-  return outside === null
-    ? pass('side effects', 'the sandbox contains what the tool declares')
-    : refuse('side effects', outside)
+  const outside = governance.governors.uncontained(server.name, sideEffects, resourceScopes)
+  if (outside !== null) return refuse('side effects', outside)
+  const left = declared === undefined ? null : ungiven(server, [declared])
+  const contained = 'the sandbox contains what the tool declares'
+  return pass(
+    'side effects',
+    left === null ? contained : `${contained}; of what its entry gives that is without ${left}`,
+  )
 }
 
 function rulesStep({ action, reason }: Decision): ExplainedStep {
