@@ -135,7 +135,7 @@ export class SecretsOfSandbox implements SandboxSecrets {
     if (open !== null && reason === null)
       return { state: 'live', credential, value: open.value.toString('utf8'), until: open.until }
     const blocked = reason ?? 'no-lease'
-    this.#request.violated({ credential, host, port, reason: blocked })
+    this.#request.violated({ credential, host, port, reason: blocked, place })
     return { state: 'blocked', credential, reason: blocked }
   }
 
@@ -146,14 +146,14 @@ export class SecretsOfSandbox implements SandboxSecrets {
       const credential = values(chunk)
       const found = credential === null ? strays(chunk) : ({ credential, reason: 'value' } as const)
       if (found === null) return null
-      this.#request.violated({ ...found, host: target.host, port: target.port })
+      this.#request.violated({ ...found, host: target.host, port: target.port, place: null })
       return found.reason
     }
   }
 
   #isClean(text: string, { host, port }: EgressEndpoint): boolean {
     const found = this.#share.everybody.look(text, this.#holder, { host, port })
-    if (found !== null) this.#request.violated({ ...found, host, port })
+    if (found !== null) this.#request.violated({ ...found, host, port, place: null })
     return found === null
   }
 }

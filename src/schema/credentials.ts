@@ -85,6 +85,8 @@ export interface CredentialViolation {
    * itself went up, which the sandbox was never given
    */
   readonly reason: 'no-lease' | 'dead' | 'other-host' | 'other-place' | 'other-sandbox' | 'value'
+  /** Null where it was found without reading a request, or in a sandbox that does not have it */
+  readonly place: SwapPlace | null
 }
 
 /** Where in a request a placeholder stands. */

@@ -306,7 +306,7 @@ describe('what was handed out', () => {
     using _ = await lease(['one', 'two'])
     expect(swap.watch(api, 'passes')(Buffer.from(`x=${values['ONE']}`))).toBe('value')
     expect(swap.watch(api, 'passes')(Buffer.from(`x=${values['TWO']}`))).toBeNull()
-    expect(violations).toEqual([{ credential: 'one', ...api, reason: 'value' }])
+    expect(violations).toEqual([{ credential: 'one', ...api, reason: 'value', place: null }])
   })
 })
 

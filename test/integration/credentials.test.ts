@@ -60,6 +60,7 @@ beforeAll(async () => {
     calling: reaches(it, { egress_when: 'calling' }),
     strays: reaches(it, { egress_when: 'calling' }),
     leaks: reaches(it, { credentials: [swap(it)] }),
+    misplaces: reaches(it, { credentials: [swap(it)] }),
     background: reaches(it, { credentials: [swap(it)] }),
     remembers: reaches(it, { credentials: [swap(it)] }),
     borrows: reaches(it),
@@ -229,6 +230,20 @@ describe('by egress', () => {
     await eventually(() => of('server.quarantined', 'borrows').length > 0)
     expect(of('server.quarantined', 'borrows')[0]?.body).toMatchObject({ failure: 'MP-FH-008' })
     expect(api.asked.filter((it) => it.url.startsWith('/borrowed'))).toEqual([])
+  })
+
+  test('a placeholder in another place of a request is blocked, and where it stood is told', async () => {
+    await call('misplaces', 'ask', { url: `${api.url}/x`, method: 'POST', body: '{"api_key":"$"}' }).catch(
+      () => null,
+    )
+    await eventually(() => of('server.quarantined', 'misplaces').length > 0)
+    expect(of('credential.blocked', 'misplaces')[0]?.body).toMatchObject({
+      reason: 'other-place',
+      place: 'body',
+    })
+    expect(of('server.quarantined', 'misplaces')[0]?.body['reason']).toBe(
+      `misplaces put the placeholder of api in a body to ${api.host}:${api.port}, where it is not swapped`,
+    )
   })
 
   test('a placeholder that is sent to another host is blocked, and halts the server', async () => {

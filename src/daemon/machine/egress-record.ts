@@ -1,6 +1,6 @@
 // What happens at the doors, told and recorded: connections and refusals, never a byte of them, and what they mean for trust.
 import type { Recorder } from '../../call/ports.ts'
-import type { CredentialViolation } from '../../schema/credentials.ts'
+import type { CredentialViolation, SwapPlace } from '../../schema/credentials.ts'
 import type { EgressEndpoint, EgressEvent } from '../../schema/egress.ts'
 import type { RecordType } from '../../schema/record-type.ts'
 import type { Emit } from '../../supervisor/ports.ts'
@@ -66,7 +66,8 @@ export function egressRecord(
       blocked.set(outfit, counts)
       // The first, the second, the fourth, …: a server that tries for ever fills no journal.
       if ((count & (count - 1)) !== 0) return
-      say(outfit, 'credential.blocked', { credential, host, port, reason, count })
+      const place = violation.place === null ? null : placeOf(violation.place)
+      say(outfit, 'credential.blocked', { credential, host, port, reason, place, count })
       const detail = `${outfit.server.name} ${saying(violation)}`
       if (reason === 'no-lease' || reason === 'dead')
         void ports.distrust(outfit.server.name, detail).catch(() => undefined)
@@ -78,7 +79,7 @@ export function egressRecord(
 /** Kinds of misuse that are counted apart in one instance */
 const maxKinds = 64
 
-function saying({ credential, host, port, reason }: CredentialViolation): string {
+function saying({ credential, host, port, reason, place }: CredentialViolation): string {
   switch (reason) {
     case 'no-lease':
       return `used the placeholder of ${credential} at ${host}:${port} while no call held it`
@@ -89,9 +90,30 @@ function saying({ credential, host, port, reason }: CredentialViolation): string
     case 'other-host':
       return `sent the placeholder of ${credential} to ${host}:${port}, which is not its host`
     case 'other-place':
-      return `put the placeholder of ${credential} where it is not swapped, at ${host}:${port}`
+      return `put the placeholder of ${credential} ${wordsOf(place)} to ${host}:${port}, where it is not swapped`
     case 'value':
       return `sent the secret ${credential} itself to ${host}:${port}`
+  }
+}
+
+const placeOf = (place: SwapPlace): string =>
+  place.in === 'header' ? `header ${place.name.slice(0, maxNameLetters)}` : place.in
+
+/** Letters of a header's name that are told: it is the server's own choice */
+const maxNameLetters = 64
+
+function wordsOf(place: SwapPlace | null): string {
+  switch (place?.in) {
+    case 'header':
+      return `in the ${placeOf(place)} of a request`
+    case 'basic':
+      return 'in Basic of a request'
+    case 'query':
+    case 'body':
+      return `in a ${place.in}`
+    case 'elsewhere':
+    case undefined:
+      return 'elsewhere in what it sent'
   }
 }
 

@@ -111,11 +111,12 @@ const sendUp = async (
   const swapped: Swapped[] = []
   const exchangeOne = exchangeFor(context.swap, context.target, swapped)
   // A compressed body is left alone: what is in it stands for nothing up there
-  const mayFill = context.fillsBodies && valueOf('content-encoding') === undefined
+  const isPlain = valueOf('content-encoding') === undefined
+  const mayFill = context.fillsBodies && isPlain
   const body = screened(
     context,
     given,
-    mayFill,
+    isPlain,
     exchangeOne,
     writerFor(valueOf('content-type') ?? ''),
     swapped,
@@ -157,7 +158,7 @@ const drained = (up: ClientRequest): Promise<void> =>
 async function* screened(
   context: ExchangeContext,
   given: IncomingMessage,
-  mayFill: boolean,
+  isPlain: boolean,
   exchangeOne: Exchange,
   write: (value: string) => string,
   swapped: Swapped[],
@@ -165,7 +166,7 @@ async function* screened(
   const { swap, target } = context
   const watch = swap.watch(target, 'passes')
   const stream = new PlaceholderStream(swap.placeholders, (placeholder) => {
-    const value = exchangeOne(placeholder, { in: mayFill ? 'body' : 'elsewhere' })
+    const value = exchangeOne(placeholder, { in: isPlain ? 'body' : 'elsewhere' })
     for (const it of swapped.splice(0)) context.carry(it)
     return write(value)
   })
