@@ -96,8 +96,10 @@ function report(error: unknown, argv: readonly string[], wantsJson: boolean): nu
   const failure = error instanceof CommanderError ? misused(error, argv) : SallyportError.from(error)
   if (wantsJson) printJson({ error: failure.toRpc() })
   process.stderr.write(`sallyport: ${visible(sentence(failure))} (${failure.code})\n`)
-  if (failure.code === 'ERR_INTERNAL' && error instanceof Error)
-    process.stderr.write(`${error.stack ?? ''}\n`)
+  // An error of ours has no stack: what it was made of may
+  const thrown = error instanceof SallyportError ? error.cause : error
+  if (failure.code === 'ERR_INTERNAL' && thrown instanceof Error)
+    process.stderr.write(`${thrown.stack ?? ''}\n`)
   return failure.exitStatus
 }
 

@@ -124,6 +124,11 @@ test('nothing is taken from the processes and threads of another build', async (
   ofAnotherBuild(it)
   for (const method of ['daemon/reload', 'audit/verify'] as const)
     await expect(late[method](it.client), method).rejects.toMatchObject(replaced)
+  const { stderr, status } = await it.at.run(['reload'])
+  expect({ stderr, status }).toEqual({
+    stderr: expect.stringMatching(/^sallyport: sallyport was replaced on disk .*\n$/) as string,
+    status: 1,
+  })
 }, 120_000)
 
 test('so does the package that speaks to a container engine', async () => {
