@@ -9,7 +9,7 @@ import type { Condition } from './rule.ts'
 export type Holds = 'yes' | 'no' | 'unclear'
 
 /** Steps of comparing, of a few dozen nanoseconds each: others choose the values, and everybody waits */
-export const mostSteps = { ofDecision: 524_288, ofList: 4_194_304 } as const
+export const mostSteps = { ofDecision: 1_048_576, ofList: 4_194_304 } as const
 
 /** What one decision finds out of its arguments: once, however many rules look at the same. */
 export class Reading {
@@ -17,7 +17,7 @@ export class Reading {
   readonly #levels = new Map<object, Level>()
 
   constructor(steps: number = mostSteps.ofDecision) {
-    this.effort = { left: steps }
+    this.effort = { left: steps, readings: new Map() }
   }
 
   /** The keys of an object of the arguments. */

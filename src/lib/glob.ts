@@ -3,6 +3,8 @@
 /** Steps that comparing may still take; who shares it is counted together. */
 export interface Effort {
   left: number
+  /** What values say to other readers, found out once for all who share it */
+  readonly readings?: Map<string, readonly string[] | null>
 }
 
 const endless: Effort = { left: Infinity }

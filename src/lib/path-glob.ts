@@ -8,8 +8,8 @@ import { latin1 } from './one-way.ts'
 const longest = 65_536
 /** Times that something may be escaped in itself */
 const rounds = 3
-/** Steps of comparing that a character takes which is looked at in other readings */
-const ofReadings = 40
+/** Steps of comparing that a character of another reading takes to be found, and one that comes out of escapes */
+const ofReading = { plain: 2, decoded: 12 } as const
 
 /**
  * As `matchesPath`: true or false where every reader of the value is told the same, whether it takes escapes and look-alikes for
@@ -20,10 +20,9 @@ export function matchesPlainly(glob: string, value: string, effort?: Effort): bo
   if (!isPlainPath(glob, value) || isElsewhere(glob, value)) return null
   const verdict = matchesPath(glob, value, effort)
   if (verdict === null || /^[\x20-\x24\x26-\x7e]*$/.test(value) || glob === value) return verdict
-  if (effort !== undefined && (effort.left -= ofReadings * value.length) < 0) return null
-  const readings = readingsOf(value)
+  const readings = readingsWithin(effort, value)
   const isAgreed = readings?.every(
-    (text) => isPlainPath(glob, text) && matchesPath(glob, text, effort) === verdict,
+    (text) => text === value || (isPlainPath(glob, text) && matchesPath(glob, text, effort) === verdict),
   )
   return isAgreed === true ? verdict : null
 }
@@ -34,14 +33,31 @@ function isElsewhere(glob: string, value: string): boolean {
   return value.startsWith('/') && glob.includes('/') && !/^[*?]/.test(glob)
 }
 
+/** Null also where finding them out took more than was left. */
+function readingsWithin(effort: Effort | undefined, value: string): readonly string[] | null {
+  if (effort === undefined) return readingsOf(value, { left: Infinity })
+  let readings = effort.readings?.get(value)
+  if (readings === undefined) {
+    readings = readingsOf(value, effort)
+    effort.readings?.set(value, readings)
+  }
+  return effort.left < 0 ? null : readings
+}
+
 /** What else the value says to readers that decode, normalize, or drop what is not shown; null where they would not agree themselves. */
-function readingsOf(value: string): readonly string[] | null {
+function readingsOf(value: string, effort: Effort): readonly string[] | null {
   if (value.length > longest) return null
+  const alike = lookAlikes(value)
+  effort.left -= ofReading.plain * lengthOf([value, ...alike])
+  if (effort.left < 0) return null
   const kept = decodings(value, (text) => text)
   // What is not shown may stand in an escape, or come out of one.
   const dropped = decodings(shown(value), shown)
-  return kept === null || dropped === null ? null : [...lookAlikes(value), ...kept, ...dropped]
+  effort.left -= ofReading.decoded * lengthOf([...(kept ?? [value]), ...(dropped ?? [value])])
+  return kept === null || dropped === null ? null : [...alike, ...kept, ...dropped]
 }
+
+const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length, 0)
 
 /** What comes out of a text that is decoded until nothing of it is escaped, with look-alikes; null where that has no end. */
 function decodings(value: string, as: (text: string) => string): readonly string[] | null {

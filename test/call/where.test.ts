@@ -67,9 +67,16 @@ test('the steps are those of all rules together', () => {
 test.each([
   ['a text of a megabyte', { text: 'a'.repeat(1_000_000) }, '**'],
   ['a long text with other letters', { text: `é${'a'.repeat(6000)}` }, '*a'],
+  ['a long text of lines', { text: `${'const x = 1'.repeat(6)}\n`.repeat(900) }, '**'],
   ['a long address', { text: `https://example.org/${'a/'.repeat(4000)}` }, 'https://example.org/**'],
 ])('%s is compared', (_what, args, glob) => {
   expect(decided([rule('allow', { '/text': glob })], args).action).toBe('allow')
+})
+
+test('a text of lines is looked at in other readings once, however many rules compare it', () => {
+  const rules = Array.from({ length: 10 }, (_, n) => rule('deny', { '/text': `*${n}secret*` }, `rules[${n}]`))
+  const args = { text: 'select é from a where b = 1\n'.repeat(1000) }
+  expect(decided([...rules, rule('allow', {})], args).action).toBe('allow')
 })
 
 test.each([
