@@ -58,6 +58,8 @@ async function exportAll(
     from = records.at(-1)?.seq ?? head.seq
     for (const { seq, hash } of records) if (hash !== null) last = { seq, hash }
   }
+  // Whoever takes the end of a batch for none would leave that batch out without a word.
+  if (after < head.seq && (last?.seq !== head.seq || last.hash !== head.hash)) throw otherEnd(head.seq)
   await file?.keep()
   return last
 }
@@ -121,6 +123,13 @@ function flawOf(batch: string, last: AuditRecord, before: Position): SallyportEr
         { seq },
       )
 }
+
+const otherEnd = (seq: number): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL_CORRUPT',
+    `what was read does not end with record ${seq} as the daemon wrote it: the journal was changed, and what was exported is none of it to go by; sallyport audit verify says where`,
+    { seq },
+  )
 
 /** What stdout does not take ends this process, which then has no anchor to say. */
 const written = (text: string): Promise<void> =>

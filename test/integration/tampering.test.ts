@@ -1,4 +1,5 @@
 // A daemon's journal with every kind of record that operators and hosts can bring about, each field of which is then changed.
+import { hash } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -282,5 +283,45 @@ test('an export is the journal, byte for byte, as far as it is what was written'
       written.slice(lines.slice(0, last + 1).join('\n').length + 1),
     ])
   }
+  writeFileSync(path, text)
+})
+
+test.each([
+  [
+    'its hash is none',
+    (_batch: string, line: string) => line.replace(/"hash":"[0-9a-f]{64}"/, '"hash":null'),
+  ],
+  [
+    'it was written anew, hash and all',
+    (batch: string, line: string) => {
+      const anew = `${batch}${line}`.replaceAll('"separation":"none"', '"separation":"full"')
+      const digest = hash('sha256', anew.slice(0, anew.lastIndexOf(',"hash":"')))
+      return anew
+        .slice(anew.lastIndexOf('\n', anew.length - 2) + 1)
+        .replace(/"hash":"[0-9a-f]{64}"/, `"hash":"${digest}"`)
+    },
+  ],
+])('an export has no anchor where the last batch is not what the daemon wrote: %s', async (_how, change) => {
+  const path = segmentPath(directory, listSegments(directory).at(-1) ?? 0)
+  const text = readFileSync(path, 'utf8')
+  const lines = text.trimEnd().split('\n')
+  const begins = lines.findLastIndex((line, n) => n < lines.length - 1 && line.includes(',"mac":"')) + 1
+  const batch = lines
+    .slice(begins, -1)
+    .map((line) => `${line}\n`)
+    .join('')
+  const last = change(batch, lines.at(-1) ?? '')
+  const isAnew = !last.includes('"hash":null')
+  const before = lines
+    .slice(0, begins)
+    .map((line) => `${line}\n`)
+    .join('')
+  writeFileSync(
+    path,
+    `${before}${isAnew ? batch.replaceAll('"separation":"none"', '"separation":"full"') : batch}${last}\n`,
+  )
+  const { status, stderr } = await at.run(['audit', 'export'])
+  expect(status).not.toBe(0)
+  expect(stderr).not.toContain('anchor ')
   writeFileSync(path, text)
 })
