@@ -26,6 +26,7 @@ import { ourselves } from './ourselves.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { policyUnder } from './governance/policy.ts'
 import { forgetPastRuns, runsFolder } from './past-runs.ts'
+import { tellBug } from './bug-log.ts'
 import { concealing, discreet, redactorWith } from './redactor.ts'
 
 export interface RunOptions {
@@ -80,7 +81,8 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
   const daemon = newDaemonId()
   // Nobody else hears of this run: what a daemon tells its operator of a way out that was refused is said here
   const confided = new Confided()
-  const emit: Emit = (event) => {
+  const emit: Emit = ({ bug, ...event }) => {
+    if (bug !== undefined) tellBug(told, event, bug, confided)
     const { type, detail } = discreet(event, confided)
     told[type === 'egress/refused' ? 'warn' : 'debug']({ ...detail }, type)
   }

@@ -27,6 +27,7 @@ import { Outputs } from './outputs.ts'
 import { createMachine } from './machine/machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods/methods.ts'
+import { tellBug } from './bug-log.ts'
 import { concealed, concealing, discreet, redactorWith } from './redactor.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { ourselves } from './ourselves.ts'
@@ -89,10 +90,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const events = new EventLog()
     const confided = new Confided()
     const emit: Emit = ({ bug, ...event }) => {
-      if (bug !== undefined) log.error({ err: bug, server: event.server, ...event.detail }, event.type)
       // What happens to a server that somebody launched is nobody else's to see.
       const owner = event.server === null ? null : roster.ownerOf(event.server)
-      const kept = discreet({ ...event, principal: event.principal ?? owner }, confided)
+      const owned = { ...event, principal: event.principal ?? owner }
+      if (bug !== undefined) tellBug(concealing(log, outside.broker, settings), owned, bug, confided)
+      const kept = discreet(owned, confided)
       events.emit(concealed(kept, outside.broker, settings))
       recordInstanceEvent(() => governance.recorder, event)
       if (event.type === 'session/ended') governance.approvals.endSession(String(event.detail['session']))

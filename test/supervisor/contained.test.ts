@@ -1,7 +1,7 @@
 // A bug that shows in one session, or in what one server says, is the end of that alone. Bugs are put in by the parts that a test gives.
 import { expect, test } from 'vitest'
 import type { SallyportError } from '../../src/errors.ts'
-import { contained } from '../../src/lib/contained.ts'
+import { contained } from '../../src/supervisor/message/contained.ts'
 import { Together } from '../../src/lib/together.ts'
 import type { Redactor } from '../../src/schema/credentials.ts'
 import type { Launch } from '../../src/supervisor/ports.ts'
@@ -66,8 +66,11 @@ test.each<[string, () => Promise<HostEnd>, readonly (object | Buffer)[]]>([
     await using other = await attach(serverSettings('echo.mjs'))
     await using host = await begin()
     host.send(...messages)
-    expect(await failed(host)).toMatchObject({ code: 'ERR_INTERNAL', message: 'a bug' })
+    expect(await failed(host)).toMatchObject({ code: 'ERR_INTERNAL', cause: { message: 'a bug' } })
     await eventually(() => host.socket.destroyed || host.socket.readableEnded)
+    const count = (type: string): number =>
+      host.governed.records().filter((record) => record.type === type).length
+    await eventually(() => count('call.intent') === count('call.outcome'), 5000)
     other.send(initialize, list)
     expect((await other.answer('list')).error).toBeUndefined()
   },
@@ -83,7 +86,9 @@ test('a bug in what a server says to the daemon alone makes it unavailable, with
 test('work that throws is told of once, and what is told may throw for whoever is about', () => {
   const told: SallyportError[] = []
   contained(bug, (found) => void told.push(found))
-  expect(told).toMatchObject([{ code: 'ERR_INTERNAL', message: 'a bug' }])
+  expect(told).toMatchObject([
+    { code: 'ERR_INTERNAL', message: expect.stringContaining('log'), cause: { message: 'a bug' } },
+  ])
   expect(() => contained(bug, bug)).toThrow('a bug')
 })
 

@@ -1,7 +1,7 @@
 // The supervisor as an MCP client of its own: for control calls, where no host speaks MCP itself.
 import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../../errors.ts'
-import { contained } from '../../lib/contained.ts'
+import { contained } from '../message/contained.ts'
 import { RawJson } from '../../lib/raw-json.ts'
 import { type Answer, type ClientOptions, errorAnswer, type RequestOptions, type Waiter } from './options.ts'
 import { cancelledLine, declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
@@ -181,7 +181,8 @@ export class McpClient {
   }
 
   readonly #failed = (bug: SallyportError): void => {
-    this.#options.note('server/failed', { code: bug.code, reason: bug.message }, bug)
+    const detail = { code: bug.code, reason: bug.message }
+    if (this.#closed === null) this.#options.note('server/failed', detail, bug)
     this.#break('Sallyport could not make anything of what it said; its log says more')
   }
 
@@ -259,8 +260,7 @@ export class McpClient {
       note('control/secret', { credentials: clean.found })
       return waiter.reject(new SecretInResult(server.name, clean.text))
     }
-    if (result !== null) return waiter.resolve({ kind: 'result', result: new RawJson(raw) })
-    waiter.resolve(errorAnswer(raw))
+    waiter.resolve(result === null ? errorAnswer(raw) : { kind: 'result', result: new RawJson(raw) })
   }
 
   /** In the host's stead, and there is no host. */

@@ -2,12 +2,12 @@
 import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
 import { nowMs } from '../../lib/clock.ts'
-import { contained } from '../../lib/contained.ts'
+import { bugIn, contained } from '../message/contained.ts'
 import { type InstanceId, newCallId } from '../../lib/ids.ts'
 import { Together } from '../../lib/together.ts'
 import type { Admission, Outcome } from '../../schema/governor.ts'
 import { Alarm } from './alarm.ts'
-import type { GovernedCallsOptions } from './options.ts'
+import type { GovernedCallsOptions, Sent } from './options.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
 import { Asking } from './asking.ts'
 import type { HostRequest } from '../lanes/conversation.ts'
@@ -26,17 +26,6 @@ import { noAnswer } from '../message/unavailable.ts'
 import { utf8Of } from '../message/utf8.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
 
-interface Sent {
-  readonly admissions: readonly Admission[]
-  readonly sentAt: number
-  /** On the conversation's clock, or Infinity */
-  readonly dueAt: number
-  /** True for a call whose host asks for a task */
-  readonly asksTask: boolean
-  /** The task that the request is about; not looked at, and mostly undefined */
-  readonly taskId: unknown
-}
-
 /** Each request is admitted, sent and settled once, or answered and never sent. */
 export class GovernedCalls {
   readonly #options: GovernedCallsOptions
@@ -47,13 +36,18 @@ export class GovernedCalls {
   readonly #tasks: Tasks
   readonly #starting: Together
   readonly #ending: Together
+  #lastEnded: Sent | null = null
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
-    const failed = (thrown: unknown): void => options.broken(SallyportError.from(thrown))
+    const failed = (thrown: unknown): void => options.broken(bugIn(thrown))
     this.#starting = new Together(failed)
     this.#ending = new Together(failed)
-    this.#alarm = new Alarm(options.talk, (now) => this.#expire(now))
+    this.#alarm = new Alarm(options.talk, (now) => {
+      let next = Infinity
+      contained(() => (next = this.#expire(now)), options.broken)
+      return next
+    })
     this.#tasks = new Tasks(options.tasks)
   }
 
@@ -72,9 +66,7 @@ export class GovernedCalls {
     const { governor, talk, toHost, kept } = this.#options
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
-    const asking = new Asking(held, patience, governor, this.#ask, (...decided) =>
-      contained(() => this.#decided(...decided), this.#options.broken),
-    )
+    const asking = new Asking(held, patience, governor, this.#ask, this.#told)
     const tooMuch = kept.wait(held.line)
     if (tooMuch !== null) return asking.refused(tooMuch)
     this.#starting.add(() => asking.start(() => this.#obstacle(held.asks, patience)))
@@ -101,7 +93,17 @@ export class GovernedCalls {
   /** The server answered. */
   answered(request: HostRequest, response: Response): void {
     const sent = this.#take(request.wireId.key)
-    if (sent !== undefined) this.#ending.add(() => this.#answered(sent, request, response))
+    if (sent !== undefined) this.#ending.add(() => this.#answeredOnce(sent, request, response))
+  }
+
+  /** It is in no list any more: where a bug keeps it from its end, it has this one. */
+  #answeredOnce(sent: Sent, request: HostRequest, response: Response): void {
+    try {
+      this.#answered(sent, request, response)
+    } catch (thrown) {
+      if (this.#lastEnded !== sent) this.#end(sent, 'lost', null, bugIn(thrown).message)
+      throw thrown
+    }
   }
 
   /** An answer that begins a task ends no call. */
@@ -129,6 +131,18 @@ export class GovernedCalls {
     for (const patience of this.#options.talk.held.values()) patience.end(error)
     this.#alarm.off()
   }
+
+  readonly #told = (asking: Asking, refusal: SallyportError | null): void =>
+    contained(
+      () => this.#decided(asking, refusal),
+      (bug) => {
+        const { admissions, held } = asking
+        const isFollowed = this.#sent.has(held.request.wireId.key)
+        if (!isFollowed)
+          this.#settleAll(admissions, { kind: 'lost', durationMs: 0, bytes: null, detail: bug.message })
+        this.#options.broken(bug)
+      },
+    )
 
   /** Sends what was admitted, in this turn; or answers it, where the host still waits. */
   #decided({ held, patience, admissions }: Asking, refusal: SallyportError | null): void {
@@ -161,7 +175,7 @@ export class GovernedCalls {
         request,
         { ...first, process: first.process },
         asks[0]?.bytes ?? '{}',
-      ).catch((thrown: unknown) => this.#options.broken(SallyportError.from(thrown)))
+      ).catch((thrown: unknown) => this.#options.broken(bugIn(thrown)))
     const values = first?.secrets?.meta ?? null
     send(values === null ? line : lineWithCredentials(line, values))
   }
@@ -267,7 +281,9 @@ export class GovernedCalls {
     return this.#sent.take(key)
   }
 
-  #end({ admissions, sentAt }: Sent, ...[kind, bytes, detail]: Ending): void {
+  #end(sent: Sent, ...[kind, bytes, detail]: Ending): void {
+    const { admissions, sentAt } = sent
+    this.#lastEnded = sent
     const durationMs = Math.round((nowMs() - sentAt) * 1000) / 1000
     this.#settleAll(admissions, { kind, durationMs, bytes, detail })
   }

@@ -4,7 +4,7 @@ import type { Comparing } from '../../lib/once-compared.ts'
 import type { InstanceId, SessionId } from '../../lib/ids.ts'
 import type { Principal } from '../../rpc/protocol.ts'
 import type { Gate } from '../../schema/gate.ts'
-import type { Governor } from '../../schema/governor.ts'
+import type { Admission, Governor } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Conversation } from '../lanes/conversation.ts'
 import type { Person } from '../lanes/person.ts'
@@ -38,4 +38,16 @@ export interface GovernedCallsOptions {
   readonly toHost: (line: string, answers?: MessageId) => void
   /** A bug showed in what became of a call: its session can't go on */
   readonly broken: (bug: SallyportError) => void
+}
+
+/** A request that its server has, and has not answered yet. */
+export interface Sent {
+  readonly admissions: readonly Admission[]
+  readonly sentAt: number
+  /** On the conversation's clock, or Infinity */
+  readonly dueAt: number
+  /** True for a call whose host asks for a task */
+  readonly asksTask: boolean
+  /** The task that the request is about; not looked at, and mostly undefined */
+  readonly taskId: unknown
 }

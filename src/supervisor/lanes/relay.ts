@@ -5,7 +5,7 @@
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { SallyportError } from '../../errors.ts'
-import { contained } from '../../lib/contained.ts'
+import { bugIn, contained } from '../message/contained.ts'
 import { Together } from '../../lib/together.ts'
 import { noRoom, type Room } from '../../schema/room.ts'
 import { inputOf } from '../dispatch.ts'
@@ -56,7 +56,7 @@ export class Relay {
   )
   readonly #holding: SessionHolding
   /** Lines that came together are all read before the first is judged */
-  readonly #judging = new Together()
+  readonly #judging = new Together((thrown) => this.#events.broken(bugIn(thrown)))
   readonly #garbage: Garbage
 
   constructor(host: Duplex, wire: Omit<Wire, 'toHost' | 'toServer'>, events: RelayEvents) {

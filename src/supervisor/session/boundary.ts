@@ -1,5 +1,6 @@
 // The governed side of one session: what its server lists, the calls that are held, and the calls that were sent.
 import type { SallyportError } from '../../errors.ts'
+import { contained } from '../message/contained.ts'
 import type { InstanceId, SessionId } from '../../lib/ids.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import { ascii, declined, errorLine } from '../message/answers.ts'
@@ -26,7 +27,7 @@ export interface BoundaryOptions {
   readonly instance: () => InstanceId | null
   /** Something waits for a server, and none was started */
   readonly wanted: () => void
-  readonly note: Wire['note']
+  readonly note: (...note: [...Parameters<Wire['note']>, error?: SallyportError]) => void
   /** The session can't go on */
   readonly broken: (error: SallyportError) => void
 }
@@ -193,8 +194,12 @@ export class SessionBoundary {
 
   /** The same, and no call is sent from here on. */
   end(error: SallyportError, instances: readonly { readonly id: InstanceId }[]): void {
-    this.lost(error)
-    for (const { id } of instances) this.#options.options.ports.governor.forget(id)
+    const { note, options } = this.#options
+    contained(
+      () => this.lost(error),
+      (bug) => note('session/failed', { code: bug.code, reason: bug.message }, bug), // it ends all the same
+    )
+    for (const { id } of instances) options.ports.governor.forget(id)
   }
 
   readonly #declineTask: Wire['declineTask'] = (taskId, names) => {

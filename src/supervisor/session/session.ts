@@ -49,7 +49,7 @@ export class Session implements AsyncDisposable {
       relay: () => this.#relay,
       instance: () => this.#instances.serving?.id ?? null,
       wanted: () => this.#wanted(),
-      note: (type, detail) => this.#note(type, detail),
+      note: (...note) => this.#note(...note),
       broken: (error) => this.#fail(error),
     })
     const guest = { broken: (error: SallyportError) => this.#fail(error), holding: this.#boundary.holding }
@@ -265,8 +265,8 @@ export class Session implements AsyncDisposable {
 
   #fail(error: SallyportError): void {
     if (this.#phase === 'ending' || this.#phase === 'ended') return
-    this.#boundary.end(error, this.views())
     this.#note('session/failed', { code: error.code, reason: error.message }, error)
+    this.#boundary.end(error, this.views())
     void this.#end(error.message, error.exitStatus)
   }
 
