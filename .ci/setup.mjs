@@ -1,4 +1,4 @@
-// From a fresh clone to a built Sallyport, then one of its runs: `node .ci/setup.mjs [demo | test | chaos | fuzz | bench | scale] [ARGS]`.
+// From a fresh clone to a built Sallyport, then one of its runs: `node .ci/setup.mjs [demo | test | chaos | fuzz | bench | scale | machine] [ARGS]`.
 // Runs on the machine's own Node (20 or later) before anything is installed, so it is plain JavaScript with no
 // dependency; what it starts runs on the repo's Node. When nothing is missing it only compares two digests.
 import { spawn, spawnSync } from 'node:child_process'
@@ -22,8 +22,8 @@ const aptInstall = ['install', '-y', '-qq', '--no-install-recommends']
 const fuzzPrograms = ['clang', 'make']
 
 const [verb = 'setup', ...rest] = process.argv.slice(2)
-if (!['setup', 'demo', 'test', 'chaos', 'fuzz', 'bench', 'scale'].includes(verb))
-  stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos, fuzz, bench, scale or nothing`)
+if (!['setup', 'demo', 'test', 'chaos', 'fuzz', 'bench', 'scale', 'machine'].includes(verb))
+  stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos, fuzz, bench, scale, machine or nothing`)
 
 checkPlatform()
 installSystemPackages()
@@ -36,6 +36,7 @@ if (verb === 'chaos') run(['test/chaos/chaos.ts', ...rest])
 if (verb === 'fuzz') run(['test/fuzz/fuzz.ts', ...rest])
 if (verb === 'bench') run(['test/bench/bench.ts', ...rest])
 if (verb === 'scale') run(['test/scale/scale.ts', ...rest])
+if (verb === 'machine') run(['test/machine/machine.ts', ...rest])
 if (verb === 'test') run(['node_modules/vitest/vitest.mjs', 'run', ...reporters(), ...rest])
 
 function checkPlatform() {
