@@ -64,6 +64,30 @@ describe('a client of the SDK’s second line that finds out the era, by startin
   })
 })
 
+describe('arguments that the tool’s schema does not allow are an answer that a model can read, and no exception', () => {
+  const [first, second] = [{ name: 'host', version: '1' }, { versionNegotiation: { mode: 'auto' } }] as const
+  const answer = { isError: true, _meta: { 'sallyport/error': { data: { code: 'ERR_ARGUMENTS_INVALID' } } } }
+
+  it('to a client of the SDK’s first line', async () => {
+    const client = new ClientOfOne(first)
+    await client.connect(new TransportOfOne(command('everything')))
+    const result = await client.callTool({ name: 'get-sum', arguments: { a: 'x', b: 23 } })
+    expect(result).toMatchObject({ ...answer, content: [{ text: expect.stringContaining('/a: ') }] })
+    await client.close()
+  })
+
+  it.each([
+    ['everything', 'echo', { message: 7 }, '/message: '],
+    ['modern', 'greet', { name: 7 }, '/name: '],
+  ])('to a client of the second line, of %s', async (name, tool, args, place) => {
+    const client = new ClientOfTwo(first, second)
+    await client.connect(new TransportOfTwo(command(name)))
+    const result = await client.callTool({ name: tool, arguments: args })
+    expect(result).toMatchObject({ ...answer, content: [{ text: expect.stringContaining(place) }] })
+    await client.close()
+  })
+})
+
 it('the inspector’s command line lists and calls', async () => {
   const inspect = async (...args: readonly string[]): Promise<string> => {
     const inspector = at('node_modules/.bin/mcp-inspector')

@@ -7,7 +7,7 @@ import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
-import { RawCaller, type RawReply } from '../support/raw-caller.ts'
+import { RawCaller, type RawReply, refusalOf } from '../support/raw-caller.ts'
 import { watching, yes } from '../support/watching.ts'
 import { witness, type Witness } from '../support/witness.ts'
 
@@ -225,14 +225,12 @@ describe.each(Object.entries(ways))('on %s', (_name, open) => {
 
   test.each(twisted)('a call for /secret is seen through: %s', async (_what, args, code) => {
     const before = seen.calls('json').length
-    const { error } = await way.says(args)
-    expect(error?.data.code).toMatch(code)
+    expect(refusalOf(await way.says(args))?.data.code).toMatch(code)
     expect(seen.calls('json').length).toBe(before)
   })
 
   test.each(plain)('what policy read is what the server reads: %s', async (args) => {
-    const { error } = await way.says(args)
-    expect(error).toBeUndefined()
+    expect(refusalOf(await way.says(args))).toBeUndefined()
     expect(seen.calls('json').at(-1)).toContain(`"arguments":${args}`)
   })
 
@@ -276,12 +274,12 @@ test('no schema judges a number that a double does not hold as the one beside it
   ]
   for (const n of ['9007199254740993', '4503599627370497.25', '9007199254740992.0000001'])
     for (const reply of say('whole', n))
-      expect((await reply).error, n).toMatchObject({
+      expect(refusalOf(await reply), n).toMatchObject({
         data: { code: 'ERR_ARGUMENTS_INVALID' },
         message: expect.stringContaining('the schema would judge another number'),
       })
   for (const n of ['9007199254740992', '9007199254740992.0', '-0', '1e3'])
-    for (const reply of say('whole', n)) expect((await reply).error, n).toBeUndefined()
+    for (const reply of say('whole', n)) expect(refusalOf(await reply), n).toBeUndefined()
   for (const reply of say('any', '12345678901234567890')) expect((await reply).error).toBeUndefined()
 })
 
@@ -369,8 +367,7 @@ describe('what a host says at length', () => {
     using way = (await ways['a session']?.()) ?? (await control('host/host.sock'))
     const head = async () => (await at.client.call('audit/query', { limit: 1 })).head.seq
     const before = await head()
-    const { error } = await ask(way)
-    expect(error?.message.length).toBeLessThan(9000)
+    expect(refusalOf(await ask(way))?.message.length).toBeLessThan(9000)
     const { records } = await at.client.call('audit/query', { after: before, type: 'call.denied' })
     for (const { body } of records) expect(JSON.stringify(body).length).toBeLessThan(11_000)
   })

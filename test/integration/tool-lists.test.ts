@@ -7,6 +7,7 @@ import type { ToolView } from '../../src/rpc/governed.ts'
 import { configOf, daemon, endServe, fixture, place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { attached } from '../support/attached.ts'
+import { refusalOf } from '../support/raw-caller.ts'
 
 const many = (count: number, more: object = {}): object =>
   fixture('many-tools', { args: ['/app/many-tools.mjs', String(count)], surface: 'dynamic', ...more })
@@ -223,7 +224,7 @@ describe('hostile schemas in an attached session', () => {
       const made = session.call(tool, args)
       const beside = await other.call('asked')
       expect(beside.error, tool).toBeUndefined()
-      expect((await made).error, tool).toMatchObject({
+      expect(refusalOf(await made), tool).toMatchObject({
         message: expect.stringContaining(reason),
         data: { code: 'ERR_ARGUMENTS_INVALID' },
       })
@@ -231,7 +232,11 @@ describe('hostile schemas in an attached session', () => {
     for (const tool of ['deep', 'long'])
       expect((await session.call(tool)).error?.data.code, tool).toMatch(notATool)
     expect((await session.call('honest', { text: 'abc' })).error).toBeUndefined()
-    expect((await session.call('honest', { text: 'ABC' })).error?.data.code).toBe('ERR_ARGUMENTS_INVALID')
+    expect(refusalOf(await session.call('honest', { text: 'ABC' }))?.data.code).toBe('ERR_ARGUMENTS_INVALID')
+    // Who asks for a task is answered with one, or with an error.
+    const asked = { name: 'honest', arguments: { text: 'ABC' }, task: { ttl: 1000 } }
+    const { error } = await session.ask('tools/call', asked)
+    expect(error?.data.code).toBe('ERR_ARGUMENTS_INVALID')
   })
 
   test('are shown ten levels deep and no deeper', async () => {

@@ -20,6 +20,12 @@ export interface RawReply {
   }
 }
 
+/** What Sallyport refused it with, be it an error or the result of a call that was never made. */
+export function refusalOf({ error, result }: RawReply): RawReply['error'] {
+  const meta = result?.['_meta'] as { readonly 'sallyport/error'?: RawReply['error'] } | undefined
+  return error ?? meta?.['sallyport/error']
+}
+
 const pipe = `const socket = require('node:net').connect(process.argv[1])
 socket.on('error', ({ code }) => console.log(JSON.stringify({ id: null, errno: code })))
 socket.on('close', () => process.exit())

@@ -17,6 +17,7 @@ import { denialOf } from '../message/governed-request.ts'
 import { evidenceOf, isTimed } from '../lanes/held.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { ownAnswer } from './own-answer.ts'
+import { refusalLine } from './refusal-line.ts'
 import { Patience } from '../lanes/patience.ts'
 import { comparingOf } from '../client/quiet.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
@@ -155,7 +156,7 @@ export class GovernedCalls {
     const detail = 'it was never sent'
     kept.drop(line)
     this.#settleAll(admissions, { kind: 'cancelled', durationMs: 0, bytes: null, detail })
-    if (isWanted && error !== null) toHost(errorLine(request.id, error))
+    if (isWanted && error !== null) toHost(refusalLine(held, error, talk.isLegacy))
   }
 
   #send(held: Held, admissions: readonly Admission[]): void {
