@@ -51,7 +51,7 @@ arms.push(throughProxy(), ...(await throughDaemon()))
 const seen = new Map<Way, Seen>(arms.map((arm) => [arm, { cpuMany: [], cpuOne: [], rate: [], latency: [] }]))
 for (const arm of arms) {
   await introduce(arm)
-  await flood(arm, 20 * calls, inFlight, warmUpMs)
+  await flood(arm, 4 * rounds * calls, inFlight, warmUpMs)
 }
 for (let round = 0; round < rounds; round++)
   for (const [arm, results] of turnOf([...seen], round)) await measure(arm, results)
