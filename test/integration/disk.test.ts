@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
@@ -16,6 +17,9 @@ import { ownDisk } from '../support/own-disk.ts'
 import { isRoot } from '../support/user.ts'
 import { watching } from '../support/watching.ts'
 import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
+
+/** Between an answer and the next call of the same caller */
+const paceMs = 5
 
 /** Callers that go on calling, each with words of its own. */
 class Traffic implements AsyncDisposable {
@@ -32,6 +36,7 @@ class Traffic implements AsyncDisposable {
   async #run(host: Client): Promise<void> {
     while (!this.#isOver) {
       const text = `traffic-${++this.#count}`
+      await delay(paceMs) // without which they take both processors, and every look at the journal is one at thousands of calls
       await host.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text } }).then(
         () => this.answered++,
         (error: SallyportError) => this.failures.push(error),

@@ -1,6 +1,7 @@
 // Arguments and schemas that are written to stall the daemon, or to be read one way by policy and another by the server.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { attached } from '../support/attached.ts'
@@ -46,6 +47,9 @@ afterAll(async () => {
   await seen[Symbol.asyncDispose]()
 })
 
+/** Between an answer and the next call: without it, they take the processor from the work that they are made beside */
+const paceMs = 5
+
 /** How many calls of another server were answered between the beginning and the end of the work. */
 async function answeredDuring(work: () => Promise<unknown>): Promise<number> {
   const over = new AbortController()
@@ -54,6 +58,7 @@ async function answeredDuring(work: () => Promise<unknown>): Promise<number> {
     do {
       await host.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text: 'beside' } })
       answered += 1
+      await delay(paceMs)
     } while (!over.signal.aborted)
   }
   await Promise.all([work().finally(() => over.abort()), others()])
