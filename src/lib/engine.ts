@@ -49,3 +49,14 @@ export function optimizeSooner(): void {
 export function markLater(): void {
   setFlagsFromString('--heap-growing-percent=200')
 }
+
+/**
+ * Takes back what an environment (`NODE_OPTIONS=--max-old-space-size=8192`) or a command line says of V8's heaps, for heaps that are
+ * made from now on. V8 puts such a flag in the place of a thread's own `resourceLimits`: too large, and the thread has no limit;
+ * with a larger young generation, and V8 ends the process where it would have ended the thread.
+ */
+export function limitsAsGiven(): void {
+  for (const size of ['max-heap', 'initial-heap', 'max-old-space', 'initial-old-space'])
+    setFlagsFromString(`--${size}-size=0`)
+  for (const size of ['max', 'min']) setFlagsFromString(`--${size}-semi-space-size=0`)
+}

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { build } from '../lib/build.ts'
+import { limitsAsGiven } from '../lib/engine.ts'
 import { isGone, ReplacedError } from '../lib/late.ts'
 import { errnoOf } from '../lib/missing.ts'
 import type { Question, Said } from './argument-worker.ts'
@@ -35,6 +36,7 @@ export class ArgumentThread implements AsyncDisposable {
   constructor(memoryBytes: number) {
     this.memoryBytes = memoryBytes
     const file = new URL(`./argument-worker${extname(import.meta.url)}`, import.meta.url)
+    limitsAsGiven()
     this.#worker = new Worker(file, {
       execArgv: [],
       env: {},

@@ -1,9 +1,10 @@
 // The thread that judges arguments answers every question, works no longer than it may, and keeps no server waiting for another.
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { ArgumentJudge } from '../../src/schema/argument-judge.ts'
 import type { Question } from '../../src/schema/argument-worker.ts'
@@ -123,6 +124,17 @@ test('long arguments have the room that they need, and are held against no schem
   expect(await ask(judge, 'begin', begin, filling)).toContain('once more, and the tool is refused')
   expect(await ask(judge, 'begin', begin, filling)).toContain('is refused until sallyport accept s')
 }, 180_000)
+
+test.each(['--max-old-space-size=4096', '--max-semi-space-size=64', '--max-old-space-size-percentage=50'])(
+  'its memory is its own, whatever NODE_OPTIONS=%s makes of others',
+  async (options) => {
+    const fixture = fileURLToPath(new URL('../fixtures/fill-judge.ts', import.meta.url))
+    const { stdout } = await promisify(execFile)(process.execPath, [fixture], {
+      env: { NODE_OPTIONS: options },
+    })
+    expect(stdout).toContain('once more, and the tool is refused')
+  },
+)
 
 test('only own members count as there', async () => {
   const required = { type: 'object', required: ['constructor'], not: { required: ['toString'] } }
