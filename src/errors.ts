@@ -97,7 +97,7 @@ export const catalogue = {
   ERR_SHORTAGE: entry(1, 1128, 'The machine is short of file descriptors, memory, processes or room on a disk.', { retryable: true }),
   ERR_REGISTRY_LOGIN: entry(7, 1126, 'The login that the docker CLI remembers for a registry can not be had.'),
   ERR_METHOD_REFUSED: entry(2, 1064, 'The MCP method is unknown or not one that may pass in that direction.'),
-  ERR_MESSAGE_AMBIGUOUS: entry(2, 1065, 'The message has duplicate, case-variant or NUL-bearing keys where policy reads, so two parsers could differ.'),
+  ERR_MESSAGE_AMBIGUOUS: entry(2, 1065, 'The message has duplicate, case-variant or NUL-bearing keys, or `__proto__`, where policy reads, so two parsers could differ.'),
   ERR_MESSAGE_TOO_LARGE: entry(1, 1066, 'A line is longer than the limit of its stream, or has more keys and values in it than are read.'),
   ERR_BATCH_REFUSED: entry(2, 1067, 'A JSON-RPC batch came outside protocol version 2025-03-26.'),
   ERR_DAEMON_UNAVAILABLE: entry(5, 1070, 'No daemon answers on the socket.', { retryable: true }),

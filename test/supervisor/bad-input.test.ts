@@ -84,6 +84,16 @@ test.each([
   ['a parameter with a full-width letter', callWith('{"name":"echo","ｎame":"x"}'), 'ERR_MESSAGE_AMBIGUOUS'],
   ['a parameter twice', callWith('{"name":"echo","name":"fail"}'), 'ERR_MESSAGE_AMBIGUOUS'],
   [
+    'a prototype for what the parameters lack',
+    callWith('{"name":"echo","__proto__":{"arguments":{"text":"x"}}}'),
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  [
+    'a prototype for what the envelope lacks',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","__proto__":{"params":{"name":"echo"}}}',
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  [
     'a key twice deep in the arguments',
     callWith('{"name":"echo","arguments":{"a":[{"b":1,"b":2}]}}'),
     'ERR_MESSAGE_AMBIGUOUS',

@@ -2,7 +2,7 @@
 import { SallyportError } from '../../errors.ts'
 import { type Member, members } from '../../lib/json-scan.ts'
 import { spellings } from '../../lib/key-folding.ts'
-import { confusableIn, type Request } from '../message/envelope.ts'
+import { confusableWithin, type Request } from '../message/envelope.ts'
 import { utf8 } from '../message/utf8.ts'
 import type { Ask } from './wire.ts'
 
@@ -33,7 +33,7 @@ export function listenAsks({ text, params }: Request, bytes: string, evidence: s
   const wanted = params?.inner.find(({ key }) => key === 'notifications')
   if (wanted === undefined || text.charCodeAt(wanted.start) !== 123) return []
   const found = members(text, wanted.start, wanted.end)
-  const key = confusableIn(found, keys)
+  const key = confusableWithin(found, keys)
   if (key !== null) {
     const what = `params.notifications of subscriptions/listen has the key ${JSON.stringify(key)}`
     throw new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)

@@ -181,7 +181,7 @@ function classify(text: string, start: number, end: number, found: readonly Memb
   const id = idSpan === null ? null : messageId(text.slice(idSpan.start, idSpan.end))
   if (isTwice) return invalid(null, 'ERR_MESSAGE_AMBIGUOUS', 'a member of the envelope stands twice')
   if (unknown > 0) {
-    const key = confusableIn(found, envelopeKeys)
+    const key = confusableWithin(found, envelopeKeys)
     if (key !== null) {
       return invalid(
         id,
@@ -226,6 +226,11 @@ function classify(text: string, start: number, end: number, found: readonly Memb
 export function confusableIn(found: readonly Member[], known: Spellings): string | null {
   for (const { key } of found) if (isConfusable(key, known)) return key
   return null
+}
+
+/** The same where members may be missing: in `__proto__`, readers that copy objects find them. */
+export function confusableWithin(found: readonly Member[], known: Spellings): string | null {
+  return found.some(({ key }) => key === '__proto__') ? '__proto__' : confusableIn(found, known)
 }
 
 function idOf(text: string, found: readonly Member[]): MessageId | null {

@@ -2,7 +2,7 @@
 import { SallyportError } from '../../errors.ts'
 import type { Member } from '../../lib/json-scan.ts'
 import { spellings } from '../../lib/key-folding.ts'
-import { confusableIn } from './envelope.ts'
+import { confusableWithin } from './envelope.ts'
 
 /** Keys of `params` that Sallyport or a server acts on; no other spelling of them passes. */
 const keys = spellings([
@@ -23,7 +23,7 @@ const keys = spellings([
 
 /** What a host is told whose params have a key that readers take differently, or null. */
 export function ambiguousParams(method: string, found: readonly Member[]): SallyportError | null {
-  const key = confusableIn(found, keys)
+  const key = confusableWithin(found, keys)
   if (key === null) return null
   const what = `params of ${method} has the key ${JSON.stringify(key)}`
   return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)

@@ -71,6 +71,12 @@ test.each<[string, unknown, string, RegExp]>([
     'ERR_MESSAGE_AMBIGUOUS',
     /"ResourceSubscriptions"/,
   ],
+  [
+    'a prototype',
+    JSON.parse('{"__proto__":{"resourceSubscriptions":["file:///r"]}}') as object,
+    'ERR_MESSAGE_AMBIGUOUS',
+    /"__proto__"/,
+  ],
   ['another spelling of tasks', { taskIds: ['t'], taskids: ['t'] }, 'ERR_MESSAGE_AMBIGUOUS', /"taskids"/],
 ])('%s is refused, and nothing of it reaches the server', async (_what, notifications, code, words) => {
   await using host = await attach(echoing())
