@@ -67,16 +67,11 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
         const isStanding = approvals.standing().some((standing) => standing.id === id)
         // A yes to one call stands until that is sent: it has no permit yet, or waits for its process.
         if (isStanding || approvals.isGiven(id) || permits.some(standsOn)) {
-          const takeBack = (): boolean => {
-            const isTaken = approvals.withdraw(id, reason, caller.principal.id)
-            return permits.revoke(standsOn).length > 0 || isTaken
-          }
-          // At once, for a call is sent in the turn in which its own records are durable.
-          const isTaken = takeBack()
+          // At once, and whatever becomes of the record: what only takes away waits for no disk.
+          approvals.void((standing) => 'id' in standing && standing.id === id)
+          approvals.withdraw(id, reason, caller.principal.id)
+          permits.revoke(standsOn)
           await recorder.record('approval.revoked', { id, ...by, reason })
-          const ended = approvals.void((standing) => 'id' in standing && standing.id === id)
-          takeBack() // what came to go by it while that was written
-          if (!isTaken && ended.length === 0) throw notWaiting(id)
           return { id }
         }
         await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })

@@ -1,4 +1,4 @@
-// What comes to stand on an approval while its end is being recorded ends with it.
+// An approval ends when an operator says so, not when that is on record.
 import { expect, test } from 'vitest'
 import { Approvals } from '../../../src/call/approve.ts'
 import { type Binding, Permits } from '../../../src/call/permit.ts'
@@ -12,7 +12,8 @@ const principal = { kind: 'uid', id: '0', attributes: { uid: 0, gid: 0, pid: 1 }
 // Of all that a connection offers, an answer takes who gives it.
 const operator = { principal, caller: { principal, role: 'operator' } } as unknown as MethodCall
 
-test('calls that go by an approval while an operator ends it', async () => {
+/** An approval that stands, a permit that stands on it, and an operator's word that ends both, whose record takes its time. */
+async function ending(record: Promise<void>) {
   const now = (): number => performance.now()
   const limits = () => ({ waitMs: 50, ttlMs: 60_000 })
   const approvals = new Approvals({ limits, now, listeners: () => 1, tell: () => undefined })
@@ -22,18 +23,32 @@ test('calls that go by an approval while an operator ends it', async () => {
   const id = approvals.pending()[0]?.id ?? ''
   approvals.approve(id, '0', approvals.draft(id, 'policy', '0'))
   approvals.claim(await first)
+  const late = await approvals.ask(question, { signal })
+  permits.issue({ approval: id } as unknown as Binding, 1000)
 
-  const { promise: durable, resolve: written } = Promise.withResolvers<void>()
-  // Of all that governs, an answer takes these, and a journal whose disk is slow.
-  const governance = { approvals, permits, recorder: { record: () => durable } } as unknown as Governance
+  // Of all that governs, an answer takes these.
+  const governance = { approvals, permits, recorder: { record: () => record } } as unknown as Governance
   const methods = approvalMethods({ governance, events: new EventLog() })
   const ended = methods['approvals/deny']({ id, reason: 'no more' }, operator)
-  const [early, late] = [await approvals.ask(question, { signal }), await approvals.ask(question, { signal })]
-  expect([early, late]).toMatchObject([{ granted: true }, { granted: true }])
-  approvals.claim(early)
-  permits.issue({ approval: id } as unknown as Binding, 1000)
+  return { approvals, permits, signal, id, late, ended }
+}
+
+test('calls that go by an approval while an operator ends it', async () => {
+  const { promise: durable, resolve: written } = Promise.withResolvers<void>()
+  const { approvals, permits, signal, id, late, ended } = await ending(durable)
+  const asked = approvals.ask(question, { signal })
+  expect(approvals.pending()).toHaveLength(1)
+  expect(approvals.claim(late)).toMatchObject({ granted: false, by: '0' })
+  expect(permits.some(({ binding }) => binding.approval === id)).toBe(false)
   written()
   expect(await ended).toEqual({ id })
+  expect(await asked).toMatchObject({ granted: false, isTimeout: true })
+})
+
+test('it ends where that cannot be recorded, too, which the operator is told', async () => {
+  const { approvals, permits, id, late, ended } = await ending(Promise.reject(new Error('no room')))
+  await expect(ended).rejects.toThrow('no room')
+  expect(approvals.standing()).toEqual([])
   expect(approvals.claim(late)).toMatchObject({ granted: false, by: '0' })
   expect(permits.some(({ binding }) => binding.approval === id)).toBe(false)
 })
