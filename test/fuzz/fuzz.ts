@@ -20,6 +20,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     keep: { type: 'boolean', default: false },
     inside: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 })
 const seconds = Number(values.seconds)
@@ -31,7 +32,17 @@ if (unknown.length > 0) throw new Error(`--only ${unknown.join(' ')}: there is $
 /** What a target may take beyond its time to start, and to make a finding small */
 const graceMs = 60_000
 
-process.exitCode = values.inside === undefined ? await all() : await inside(values.inside)
+const usage = `npm run fuzz -- [--seconds N] [--seed S] [--only NAME]… [--keep]
+
+  --seconds N  for all parsers together, 120 unless said
+  --seed S     what the draws come from; any word, a number of its own unless said
+  --only NAME  that parser alone, or those: ${names.join(', ')}
+  --keep       adds the inputs that reach something new to test/fuzz/corpus/
+
+Status 0: no findings, 1: at least one. docs/fuzzing.md says what must hold.
+`
+if (values.help) process.stdout.write(usage)
+else process.exitCode = values.inside === undefined ? await all() : await inside(values.inside)
 
 interface Outcome {
   readonly line: string

@@ -28,7 +28,7 @@ export async function search(
   const corpus: Buffer[] = []
   let runs = 0
   const found = (input: Buffer, error: unknown): Promise<Search> =>
-    shrink(target, input).then((small) => ({
+    shrink(target, input, Math.min(ms, shrinkMs)).then((small) => ({
       runs,
       blocks: coverage.size,
       corpus,
@@ -67,13 +67,13 @@ export async function search(
   return { runs, blocks: coverage.size, corpus, finding: null }
 }
 
-/** How long a finding is made smaller, ms: one that takes its time is small enough as it is */
+/** How long a finding is made smaller at most, ms, and never longer than was searched: one that takes its time is small enough as it is */
 const shrinkMs = 30_000
 
 /** Leaves out of a finding whatever it does not need. */
-async function shrink(target: Target, input: Buffer): Promise<Buffer> {
+async function shrink(target: Target, input: Buffer, ms: number): Promise<Buffer> {
   let small = input
-  const end = performance.now() + shrinkMs
+  const end = performance.now() + ms
   for (let size = Math.ceil(small.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
     for (let at = 0; at < small.length && performance.now() < end;) {
       const less = Buffer.concat([small.subarray(0, at), small.subarray(at + size)])

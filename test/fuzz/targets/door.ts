@@ -1,9 +1,10 @@
 // What is said at a sandbox's door before anybody is trusted with more: its first line, and the notices of the relay.
-import { equal, match, ok } from 'node:assert/strict'
-import type { Socket } from 'node:net'
+import { deepStrictEqual, equal, match, ok } from 'node:assert/strict'
+import { isIP, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { parseAuthority } from '../../../src/egress/authority.ts'
-import { readNotices } from '../../../src/egress/notices.ts'
+import { noticeBytes } from '../../../src/egress/limits.ts'
+import { type Attempt, readNotices } from '../../../src/egress/notices.ts'
 import { openingLine } from '../../../src/egress/opening.ts'
 import { Refusal } from '../../../src/egress/refusal.ts'
 import { canonicalHost } from '../../../src/lib/host-name.ts'
@@ -64,12 +65,44 @@ export const opening: Target = {
   },
 }
 
+/** The forms that a notice has, each with what is told of it. */
+const forms: readonly (readonly [form: RegExp, reason: string | null])[] = [
+  [/^name (?<host>[^ ]+) [0-9]{1,5}$/s, 'name-not-listed'],
+  [/^pool (?<host>[^ ]+) [0-9]{1,5}$/s, 'pool-exhausted'],
+  [/^tcp (?<address>[^ ]+) (?<port>0|[1-9][0-9]{0,4})$/s, 'no-door'],
+  [/^udp (?<address>[^ ]+) (?<port>0|[1-9][0-9]{0,4})$/s, 'udp'],
+  [/^icmp (?<address>[^ ]+)$/s, 'icmp'],
+  [/^local (?<host>[^ ]+)$/s, 'local'],
+  [/^full (?<host>[^ ]+) (?<port>[1-9][0-9]{0,4})$/s, 'too-many'],
+  [/^other [0-9]{1,5}$/s, null],
+  [/^socket [0-9]{1,10} [0-9]{1,10} [0-9]{1,10}$/s, null],
+  [/^dropped (?<count>[1-9][0-9]{0,8})$/s, 'not-told'],
+]
+
+/** What a line of the relay's says; null where it says nothing. `host` is null where more than plain letters make it. */
+function noticeOf(line: string) {
+  for (const [form, reason] of forms) {
+    const { groups = {}, 0: found } = form.exec(line) ?? {}
+    if (found === undefined) continue
+    const { address, port = '0', count = '1' } = groups
+    if (isIP(address ?? '::') === 0 || address?.includes('%') === true || Number(port) > 65_535) return null
+    const host = address ?? groups['host'] ?? ''
+    const isPlain = address !== undefined || (/^[A-Za-z0-9._:*-]*$/.test(host) && host.length <= 253)
+    return { reason, host: isPlain ? host : null, port: Number(port) || null, count: Number(count) }
+  }
+  return null
+}
+
 /** The relay's lines: whoever is in the sandbox may write them. */
 export const notices: Target = {
   name: 'notices',
   seeds: [
     'name a.b 1\npool x\\x20y 28\ntcp 1.2.3.4 5\nudp 2001:db8::1 53\n',
-    'icmp 1.2.3.4\nother 132\nsocket 16 3 0\nfull a.test 443\ndropped 7\n',
+    'icmp 1.2.3.4\nother 132\nsocket 16 3 0\nfull a.test 443\ndropped 7\nlocal /run/x\\x20y\n',
+    `name ${'a'.repeat(300)} 1\nlocal ${'/\x1b'.repeat(150)}\npool ${'\xe4'.repeat(260)} 1\n`,
+    'tcp 1.2.3.4 65536\n',
+    'udp nobody 53\n',
+    'name a.b 1 2 3\n',
   ],
   words: [
     'name ',
@@ -77,6 +110,7 @@ export const notices: Target = {
     'tcp ',
     'udp ',
     'icmp ',
+    'local ',
     'other ',
     'socket ',
     'full ',
@@ -90,23 +124,32 @@ export const notices: Target = {
     '%lo',
   ],
   async run(bytes) {
+    const lines = bytes.toString('latin1').split('\n').slice(0, -1)
+    const said = lines.map((line) => (line.length > noticeBytes ? null : noticeOf(line)))
+    const wrong = said.indexOf(null)
     const socket = new PassThrough()
-    const told: string[] = []
-    socket.end(bytes)
+    const told: Attempt[] = []
+    const step = 1 + (bytes.length % 61)
+    for (let at = 0; at < bytes.length; at += step) socket.write(bytes.subarray(at, at + step))
+    socket.end()
+    let isRefused = false
     try {
-      // Of a socket it takes what every stream has.
-      await readNotices(socket as unknown as Socket, ({ reason, host, port, count }) => {
-        ok(reason !== null && host !== null)
-        match(reason, /^[a-z0-9:-]{1,64}$/)
-        match(host, /^[\x21-\x7e]{0,253}$/)
-        ok(port === null || (Number.isInteger(port) && port >= 0 && port <= 65_535))
-        ok(Number.isSafeInteger(count) && count >= 1)
-        told.push(reason)
-      })
+      // Of a socket it takes what every stream has. What is thrown where it tells would be a refusal to it.
+      await readNotices(socket as unknown as Socket, (attempt) => told.push(attempt))
     } catch (error) {
       ok(error instanceof Refusal, String(error))
+      isRefused = true
     }
-    ok(told.length <= bytes.filter((byte) => byte === 10).length, 'more was told than there are lines')
+    ok(isRefused || wrong < 0, `${lines[wrong]} is read`)
+    equal(told.length, wrong < 0 ? lines.length : wrong, 'other lines were told than there are')
+    for (const [n, { reason, host, port, count }] of told.entries()) {
+      match(reason ?? '', /^[a-z0-9:-]{1,64}$/)
+      match(host ?? '-', /^[A-Za-z0-9._:*\\/-]{0,253}$/)
+      const { reason: known, host: plain, ...rest } = said[n] ?? {}
+      deepStrictEqual({ port, count }, rest)
+      if (typeof known === 'string') equal(reason, known)
+      if (typeof plain === 'string') equal(host, plain)
+    }
   },
 }
 
