@@ -21,13 +21,15 @@ export async function readNotices(socket: Socket, tell: (attempt: Attempt) => vo
     },
     overlongEnd: () => undefined,
   })
-  socket.on('data', (chunk: Buffer) => {
+  const take = (chunk: Buffer): void => {
     try {
       splitter.push(chunk)
     } catch (error) {
+      socket.off('data', take) // what was read already may follow in this turn
       reject(Refusal.from(error))
     }
-  })
+  }
+  socket.on('data', take)
   socket.once('close', resolve).once('end', resolve).resume()
   try {
     await promise
@@ -40,8 +42,8 @@ function attemptOf(line: string): Attempt {
   const [word = '', what = '', more = '', ...rest] = line.split(' ')
   if (word === 'socket' && /^socket( [0-9]{1,10}){3}$/.test(line))
     return attempt(`socket:${kindOf(Number(what), Number(more), Number(rest[0]))}`, '', null)
-  if (rest.length > 0) throw new Refusal('bad-notice')
-  const address = isIP(what) > 0 ? what : null
+  if (rest.length > 0 || line.endsWith(' ')) throw new Refusal('bad-notice')
+  const address = isIP(what) > 0 && !what.includes('%') ? what : null // no zone: it may have any length, and letters
   const port = parsePort(more)
   if ((word === 'name' || word === 'pool') && what !== '' && /^[0-9]{1,5}$/.test(more))
     return attempt(word === 'name' ? 'name-not-listed' : 'pool-exhausted', shown(what), null)
