@@ -109,9 +109,11 @@ function expectPlain(text: string): void {
   const scalar = '\x1f' // which stands before each that is not quoted
   let before = ''
   let hasContent = false
-  for (const token of new Lexer().lex(text)) {
+  const tokens = [...new Lexer().lex(text)].filter((token) => token.trim() !== '')
+  for (const [n, token] of tokens.entries()) {
     if (before !== scalar) {
-      ok(!token.startsWith('!'), 'a tag is read')
+      // At the end of a mapping in braces it is of nothing, and the library drops it.
+      ok(!token.startsWith('!') || tokens[n + 1] === '}', 'a tag is read')
       ok(!/^%YAML\s+(?!1\.2)/.test(token), 'a directive of another version is read')
       ok(token !== '---' || !hasContent, 'a second document is left out')
     }
