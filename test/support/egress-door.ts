@@ -82,7 +82,10 @@ export async function testDoor(setting: DoorSetting): Promise<TestDoor> {
       uid: setting.uid ?? process.geteuid?.() ?? 0,
     },
     shared,
-  )
+  ).catch(async (error: unknown) => {
+    await dir[Symbol.asyncDispose]()
+    throw error
+  })
   const said = new Set<Socket>()
   const says = (text: string | Uint8Array): Socket => {
     const socket = connect({ path: door.path, allowHalfOpen: true }).on('error', () => undefined)
