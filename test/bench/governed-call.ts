@@ -26,6 +26,8 @@ const warmUpMs = 6000
 const sdkProxy = 'SDK-built proxy'
 /** The longest that one arm makes calls in one round, ms: a disk that takes long to be written to makes fewer */
 const roundMs = 10_000
+/** More than a journal grows by in a round of an arm, bytes for each call */
+const bytesOfCall = 3200
 const isCollected = process.send !== undefined
 const { calls, rounds } = counts({ calls: 20_000, rounds: 5 })
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
@@ -45,7 +47,6 @@ interface Seen {
 }
 
 await using stack = new Undoing()
-const backedMib = await backMemory()
 const arms = [direct(), ...(await Promise.all(['pipe', 'relay', 'write', 'fsync'].map(alone)))]
 arms.push(throughProxy(), ...(await throughDaemon()))
 const seen = new Map<Way, Seen>(arms.map((arm) => [arm, { cpuMany: [], cpuOne: [], rate: [], latency: [] }]))
@@ -61,6 +62,7 @@ if (!isCollected) {
 } else publish([processor()])
 
 async function measure(arm: Way, { cpuMany, cpuOne, rate, latency }: Seen): Promise<void> {
+  await backMemory()
   const before = (await arm.cpu?.()) ?? 0
   const many = await flood(arm, calls, inFlight, roundMs)
   rate.push(many.calls / many.seconds)
@@ -105,13 +107,8 @@ function processor(): Figure {
         bounds: ['relay', 'pipe'].map((name) => boundBy('value', between, name)),
       },
     ],
-    note: `pipe: bytes passed on; relay: each line parsed as JSON; write, fsync: governed, by durability of the journal. The proxy governs and records nothing.${backing()}`,
+    note: `pipe: bytes passed on; relay: each line parsed as JSON; write, fsync: governed, by durability of the journal. The proxy governs and records nothing.`,
   }
-}
-
-/** Pages that nobody touched before make a call dearer than it is. */
-function backing(): string {
-  return backedMib === 1024 ? '' : ` Only ${backedMib} MiB were touched before: there was room for no more.`
 }
 
 function say(line: string): void {
@@ -131,22 +128,22 @@ function spread(values: readonly number[], digits: number): string {
 
 /**
  * On a virtual machine a page that no one has touched costs its first user 10 µs, and the journal is the first user of most
- * of its pages. So many are touched before, and handed back to the kernel: a GiB, or half of what is free; returns MiB.
+ * of its pages. So as many as the round can use are touched right before it, and handed back to the kernel, which hands out
+ * first what it was given last. Where there is room for no more, it is a half of what is free.
  */
-async function backMemory(): Promise<number> {
+async function backMemory(): Promise<void> {
   await using dir = await tempDir()
   const path = join(dir.path, 'pages')
   const { bavail, bsize } = statfsSync(dir.path)
-  const mib = Math.floor(Math.min(1024, (bavail * bsize) / 2 ** 21, freemem() / 2 ** 21))
+  const bytes = Math.min(1.1 * calls * bytesOfCall, (bavail * bsize) / 2, freemem() / 2)
   const fd = openSync(path, 'w')
   try {
     const chunk = Buffer.alloc(1 << 20)
-    for (let n = 0; n < mib; n++) writeSync(fd, chunk)
+    for (let written = 0; written < bytes; written += chunk.length) writeSync(fd, chunk)
   } finally {
     closeSync(fd)
     unlinkSync(path)
   }
-  return mib
 }
 
 /** The server itself. */
