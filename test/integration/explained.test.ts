@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CallId } from '../../src/lib/ids.ts'
 import { attached, type AttachedHost } from '../support/attached.ts'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
-import { RawCaller } from '../support/raw-caller.ts'
+import { RawCaller, refusalOf } from '../support/raw-caller.ts'
 
 interface Rule {
   readonly permission: string
@@ -218,7 +218,8 @@ async function compare(call: Call, rules: readonly Rule[]): Promise<void> {
   )
   const params = isTool ? `{"name":"${subject}","arguments":${args}}` : args
   const made = await sessions.get(server)?.say(say(isTool ? 'tools/call' : subject, params))
-  const code = made?.error?.data.code ?? null
+  const refused = made === undefined ? undefined : refusalOf(made)
+  const code = refused?.data.code ?? null
   // What is read two ways, or has no canonical form, is refused before any rule is asked.
   if (before.error !== undefined) return expect(code).toBe(before.error.data.code)
   expect(before.result?.['outcome']).toBe(code === null ? 'sent' : 'refused')
@@ -228,7 +229,7 @@ async function compare(call: Call, rules: readonly Rule[]): Promise<void> {
   const isOfTrust = action === 'ask' && typeof by === 'number' && rules[by]?.action === 'allow'
   expect(steps.find(({ step }) => step === 'trust')?.verdict).toBe(isOfTrust ? 'ask' : 'pass')
   // What rules deny whatever else is wrong with it is told as that, save where its envelope is at fault.
-  const message = made?.error?.message ?? ''
+  const message = refused?.message ?? ''
   if (flaw !== undefined && (action !== 'deny' || message.includes(flaw.detail)))
     return expect(message).toContain(flaw.detail)
   const rule =
