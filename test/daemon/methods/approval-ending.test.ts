@@ -52,3 +52,22 @@ test('it ends where that cannot be recorded, too, which the operator is told', a
   expect(approvals.claim(late)).toMatchObject({ granted: false, by: '0' })
   expect(permits.some(({ binding }) => binding.approval === id)).toBe(false)
 })
+
+test('a call that waits goes on waiting where the no to it cannot be recorded', async () => {
+  const limits = () => ({ waitMs: 60_000, ttlMs: 60_000 })
+  const approvals = new Approvals({ limits, now: Date.now, listeners: () => 1, tell: () => undefined })
+  const controller = new AbortController()
+  const asked = approvals.ask(question, { signal: controller.signal })
+  const id = approvals.pending()[0]?.id ?? ''
+  const record = (): Promise<never> => Promise.reject(new Error('no room'))
+  const governance = {
+    approvals,
+    permits: new Permits(Date.now),
+    recorder: { record },
+  } as unknown as Governance
+  const methods = approvalMethods({ governance, events: new EventLog() })
+  await expect(methods['approvals/deny']({ id }, operator)).rejects.toThrow('no room')
+  expect(approvals.pending()).toMatchObject([{ id }])
+  controller.abort()
+  expect(await asked).toMatchObject({ granted: false })
+})
