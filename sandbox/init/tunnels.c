@@ -20,6 +20,7 @@ struct flow {
   unsigned char *bytes;
   size_t from, to;
   bool has_ended, is_shut;
+  bool waits_for_room;  // where it goes
 };
 
 struct tunnel {
@@ -96,6 +97,25 @@ static enum progress move(struct flow *flow, int from, int to) {
   return MORE;
 }
 
+// Place, life and side of a tunnel, as its events carry them.
+enum { PLACE_BITS = 8, LIFE_MASK = (1 << 23) - 1 };
+_Static_assert(TUNNELS_MAX == 1 << PLACE_BITS, "a place fits its bits");
+
+static uint32_t tag_of(const struct tunnel *tunnel, bool is_door) {
+  return (tunnel->life & LIFE_MASK) << (PLACE_BITS + 1) | (uint32_t)(tunnel - tunnels) << 1 | is_door;
+}
+
+static const uint32_t edges = EPOLLIN | EPOLLRDHUP | (uint32_t)EPOLLET;
+
+// Room is told of only where something waits for it: a unix socket tells of it each time that its other end reads.
+static void mind_room(struct tunnel *tunnel, struct flow *flow, bool is_door) {
+  bool waits = flow->from < flow->to;
+  if (waits == flow->waits_for_room) return;
+  flow->waits_for_room = waits;
+  change_watch(is_door ? tunnel->door : tunnel->client, waits ? edges | EPOLLOUT : edges, SOURCE_TUNNEL,
+               tag_of(tunnel, is_door));
+}
+
 static void turn(struct tunnel *tunnel) {
   enum progress up = move(&tunnel->up, tunnel->client, tunnel->door);
   if (up == BROKEN && !tunnel->has_door_left) {
@@ -121,16 +141,11 @@ static void turn(struct tunnel *tunnel) {
     break_tunnel(tunnel);
   else if (down->is_shut && (tunnel->up.is_shut || tunnel->has_door_left))
     finish_tunnel(tunnel);
-  else
+  else {
     tunnel->is_ready = up == MORE || progress == MORE;
-}
-
-// Place, life and side of a tunnel, as its events carry them.
-enum { PLACE_BITS = 8, LIFE_MASK = (1 << 23) - 1 };
-_Static_assert(TUNNELS_MAX == 1 << PLACE_BITS, "a place fits its bits");
-
-static uint32_t tag_of(const struct tunnel *tunnel, bool is_door) {
-  return (tunnel->life & LIFE_MASK) << (PLACE_BITS + 1) | (uint32_t)(tunnel - tunnels) << 1 | is_door;
+    mind_room(tunnel, &tunnel->up, true);
+    mind_room(tunnel, down, false);
+  }
 }
 
 void pump_tunnel(uint32_t tag, uint32_t events) {
@@ -200,7 +215,6 @@ static void open_tunnel(int client, const char *path, enum way way, struct liste
                                                        tunnel->entry->host, listener->port));
   const int yes = 1;
   setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  const uint32_t edges = EPOLLIN | EPOLLOUT | EPOLLRDHUP | (uint32_t)EPOLLET;
   watch(client, edges, SOURCE_TUNNEL, tag_of(tunnel, false));
   watch(door, edges, SOURCE_TUNNEL, tag_of(tunnel, true));
   turn(tunnel);
