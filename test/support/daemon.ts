@@ -74,8 +74,8 @@ export function configOf(servers: Readonly<Record<string, object>>, more: object
   }
 }
 
-/** Makes a place with a configuration, and no daemon. */
-export async function place(config: object = configOf({})): Promise<Place> {
+/** Makes a place with a configuration, and no daemon. `node` is what the command line runs on. */
+export async function place(config: object = configOf({}), node = process.execPath): Promise<Place> {
   if (!existsSync(main)) throw new Error(`${main} is missing; run npm run build`)
   const [folder, initPath] = [await tempDir(), await findInitBinary()]
   const at = (name: string): string => join(folder.path, name)
@@ -95,10 +95,10 @@ export async function place(config: object = configOf({})): Promise<Place> {
     stateDir: at('state'),
     config: at('sallyport.yaml'),
     env,
-    run: (args, options = {}) => run(args, { ...options, env: { ...env, ...options.env } }),
+    run: (args, options = {}) => run(node, args, { ...options, env: { ...env, ...options.env } }),
     start(args, more) {
       const options = { env: { ...env, ...more }, cwd: folder.path, stdio: 'pipe' } as const
-      const tied = ['tied', `${process.pid}`, process.execPath, main]
+      const tied = ['tied', `${process.pid}`, node, main]
       const child = spawn(initPath, [...tied, ...args], options)
       started.push(child)
       return child
@@ -181,10 +181,10 @@ export async function daemon(
   }
 }
 
-function run(args: readonly string[], { input = '', env }: RunOptions): Promise<Ran> {
+function run(node: string, args: readonly string[], { input = '', env }: RunOptions): Promise<Ran> {
   return new Promise((resolve) => {
     const options = { env: env ?? {}, cwd: '/', timeout: 25_000, maxBuffer: 64 * 1024 * 1024 }
-    const child = execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
+    const child = execFile(node, [main, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code
       resolve({ stdout, stderr, status: typeof code === 'number' ? code : -1 })
     })

@@ -9,6 +9,7 @@ import { createInterceptor } from '../../egress/intercept/interceptor.ts'
 import { createSigner } from '../../egress/intercept/signer.ts'
 import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
+import { UndoStack } from '../../lib/undo-stack.ts'
 import type { Injection, SandboxSecrets } from '../../schema/credentials.ts'
 import { ampleMs } from './patience.ts'
 
@@ -74,7 +75,7 @@ export const astrayInParts = async (
   const signer = await createSigner('host', [named])
   const context = await signer.contextFor(named)
   await writeFile(caFile, signer.certificate)
-  await using end = new AsyncDisposableStack()
+  await using end = new UndoStack()
   end.defer(() => rm(caFile, { force: true }))
   let up = ''
   const server = createServer({ SNICallback: (_, done) => done(null, context) }, (socket) => {

@@ -10,6 +10,7 @@ import { createSigner } from '../../egress/intercept/signer.ts'
 import { Slots } from '../../egress/slots.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
+import { UndoStack } from '../../lib/undo-stack.ts'
 import type { SandboxSecrets } from '../../schema/credentials.ts'
 import { alwaysOpen, ample, doorsShut, isOfTime } from './behind.ts'
 import { ampleMs } from './patience.ts'
@@ -69,7 +70,7 @@ export const astrayOnItsWay = async (
         }),
   ).listen(0, '127.0.0.1')
   server.on('tlsClientError', () => undefined)
-  using made = new DisposableStack()
+  await using made = new UndoStack()
   made.defer(() => server.close())
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -137,7 +138,7 @@ export const astrayOnItsWay = async (
       cut: (why: string) => reasons.push(why),
     }
     const served = Promise.withResolvers<void>()
-    using ending = new DisposableStack()
+    await using ending = new UndoStack()
     const beyond = listen((client) => served.resolve(interceptor.serve(client, target, reach, log)))
     ending.defer(() => beyond.close())
     beyond.listen(0, '127.0.0.1')

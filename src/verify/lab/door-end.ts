@@ -6,6 +6,7 @@ import { openDoor } from '../../egress/door.ts'
 import { Slots } from '../../egress/slots.ts'
 import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
+import { UndoStack } from '../../lib/undo-stack.ts'
 import { alwaysOpen, ample } from './behind.ts'
 import { ampleMs } from './patience.ts'
 
@@ -18,7 +19,7 @@ const host = 'closed.sallyport.test'
 export const outliving = async (folder: string): Promise<string> => {
   const upstream = Promise.withResolvers<Socket>()
   const server = createServer((socket) => upstream.resolve(socket.on('error', () => undefined).resume()))
-  await using end = new AsyncDisposableStack()
+  await using end = new UndoStack()
   end.defer(() => void server.close())
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { openDoor as openEgressDoor } from '../../egress/door.ts'
 import { Slots } from '../../egress/slots.ts'
 import { newInstanceId } from '../../lib/ids.ts'
+import { UndoStack } from '../../lib/undo-stack.ts'
 import type { OpenDoor } from '../../sandbox/network.ts'
 import type { Door, EgressEvent, EgressGrant, EgressLimits, Screen } from '../../schema/egress.ts'
 import {
@@ -115,7 +116,7 @@ const unanswered = 'x'.charCodeAt(0)
 /** Starts both servers; where it is asked to end meanwhile, neither stays. */
 export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal): Promise<WayOut> => {
   const greeting = `hello from ${word}`
-  await using undo = new AsyncDisposableStack()
+  await using undo = new UndoStack()
   const { port } = undo.use(await startHost(greeting))
   const resolver = undo.use(await startResolver())
   const doors: Door[] = []
@@ -204,7 +205,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
     outliving: () => outliving(folder),
     doorFor: (host) => doorFor([grant, { ...grant, host }]),
     openRealDoor: (grants, tell) => realDoor(folder, grants, tell),
-    [Symbol.asyncDispose]: () => all.disposeAsync(),
+    [Symbol.asyncDispose]: () => all[Symbol.asyncDispose](),
   }
 }
 
