@@ -56,7 +56,7 @@ const absent = await addPeer()
 
 /** What takes long is done a few times */
 const few = Math.min(rounds, 5)
-await byTurns(over('request', { path: '/' }), Math.min(rounds, 20)) // compiled by now
+await byTurns(over('request', { path: '/' }), rounds) // as many again, which V8 compiles meanwhile
 const fresh = await byTurns(over('request', { path: '/' }), rounds)
 const down = await byTurns(over('request', { path: '/big' }, speedOf), few)
 const crowd = await byTurns(over('crowd', { count: atOnce }), few)
