@@ -2,10 +2,8 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import type { Host } from './host.ts'
+import { maxSocketPath } from '../lib/socket-path.ts'
 import { isThere } from './is-there.ts'
-
-/** Longest path of a unix socket, bytes: sun_path holds 108 with its NUL. */
-const maxSocketPath = 107
 
 /** Longest name of a socket below the runtime directory. */
 const longestSocket = 'operator/operator.sock'

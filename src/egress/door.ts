@@ -6,6 +6,7 @@ import { dirname } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
 import { LoopTurns } from '../lib/loop-turns.ts'
+import { maxSocketPath } from '../lib/socket-path.ts'
 import type { Door, DoorOptions, EgressEndpoint, EgressPolicy, OpenConnection } from '../schema/egress.ts'
 import { isPattern } from './allowlist.ts'
 import { parseEndpoint, parsePort } from './authority.ts'
@@ -37,8 +38,6 @@ export interface House {
 }
 
 const house: House = { lookup: systemLookup, slots: new Slots(daemonConnections) }
-/** Longest path of a unix socket, bytes (sun_path holds 108 with the NUL). */
-const maxSocketPath = 107
 /** Where what is said to the proxy itself was going */
 const proxied: EgressEndpoint = { host: 'proxy', port: 0 }
 

@@ -6,9 +6,7 @@ import { SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
 import { errnoOf, isShortage } from '../lib/missing.ts'
 import { isPrivateGroup } from '../lib/private-group.ts'
-
-/** Longest path of a unix socket, bytes (sun_path holds 108 with the NUL). */
-const maxSocketPath = 107
+import { maxSocketPath } from '../lib/socket-path.ts'
 
 const options = '--runtime, --state, $SALLYPORT_RUNTIME_DIR or $SALLYPORT_STATE_DIR'
 

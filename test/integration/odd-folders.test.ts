@@ -27,11 +27,7 @@ describe('a home, or a temporary folder, that is not there', () => {
 
   test.each([
     ['that is not there', (_folder: string) => nowhere, 'ENOENT'],
-    [
-      'whose path is too long for a socket',
-      (folder: string) => join(folder, 'd'.repeat(80)),
-      'EINVAL|ENAMETOOLONG',
-    ],
+    ['whose path is too long for a socket', (folder: string) => join(folder, 'd'.repeat(80)), 'ENAMETOOLONG'],
   ])('a temporary folder %s costs a daemon the way out alone, by name', async (_, named, errno) => {
     await using deep = await tempDir()
     await using at = await place(configOf({ echo: fixture('echo') }))

@@ -1,5 +1,7 @@
 // All of it on the oldest Node that is promised, which has less than the one that the repo brings: globals, methods, options.
 import { once } from 'node:events'
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import { type OldestNode, oldestNode } from '../support/oldest-node.ts'
@@ -36,6 +38,12 @@ test(
         status: 0,
         stdout: expect.stringContaining(said),
       })
+    // It would cut a path off that is too long for a socket, and take what is left.
+    const deep = join(at.folder, 'd'.repeat(90))
+    await mkdir(deep)
+    const { stdout } = await at.run(['doctor'], { env: { TMPDIR: deep } })
+    expect(stdout).toContain('takes no socket (ENAMETOOLONG)')
+    expect(await readdir(deep)).toEqual([])
     const ended = once(daemon.process, 'exit')
     daemon.process.kill('SIGTERM')
     expect(await ended).toEqual([0, null])

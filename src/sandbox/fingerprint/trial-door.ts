@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { errnoOf, isShortage } from '../../lib/missing.ts'
+import { maxSocketPath } from '../../lib/socket-path.ts'
 import { pidNamespace } from '../daemon-mark.ts'
 import { identify } from '../proof.ts'
 
@@ -36,6 +37,8 @@ export async function openTrialDoor(): Promise<TrialDoor> {
 
 async function listenIn(folder: string, swept: Promise<void>): Promise<TrialDoor> {
   const path = join(folder, 'door')
+  if (Buffer.byteLength(path) > maxSocketPath)
+    throw Object.assign(new Error(`${path} is too long for a socket`), { code: 'ENAMETOOLONG' })
   const server = createServer((socket) => socket.on('error', () => socket.destroy()).resume())
   server.listen(path)
   await once(server, 'listening')
