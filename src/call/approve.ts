@@ -97,8 +97,8 @@ export class Approvals implements Approver {
       return refusal(null, `${question.reason}, and no operator is listening for approvals`)
     if (!this.#hasRoom(question))
       return refusal(null, `${question.reason}, and too many questions of uid ${question.principal} wait`)
+    asked?.() // which finds who has left meanwhile
     signal.throwIfAborted()
-    asked?.()
     return new Promise((resolve) => this.#wait(question, signal, resolve))
   }
 

@@ -13,6 +13,9 @@ export class Patience implements Waiting {
   #timer: NodeJS.Timeout | undefined
   #signs = 0
   #over: PromiseWithResolvers<void> | null = null
+  #isAsked = false
+  /** Why nobody hears what a person would say yes to, or null */
+  #unheard: SallyportError | null = null
   /** Why the wait was ended before its time, or null */
   reason: SallyportError | null = null
 
@@ -30,7 +33,9 @@ export class Patience implements Waiting {
   }
 
   readonly asked = (): void => {
-    if (this.#token === null || this.#timer !== undefined) return
+    this.#isAsked = true
+    if (this.#unheard !== null) this.end(this.#unheard)
+    if (this.#token === null || this.#timer !== undefined || this.reason !== null) return
     this.#sign()
     this.#timer = setInterval(() => this.#sign(), signMs)
   }
@@ -40,6 +45,12 @@ export class Patience implements Waiting {
     this.reason ??= reason
     this.#controller?.abort(this.reason)
     this.#hush()
+  }
+
+  /** The host is gone: a wait for a person ends, now and if it comes to one; what no person is asked about goes on. */
+  leave(reason: SallyportError): void {
+    this.#unheard = reason
+    if (this.#isAsked) this.end(reason)
   }
 
   /** Resolves when it is decided what becomes of the call: it was sent, or refused, or nobody waits for either. */

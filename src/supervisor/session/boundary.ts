@@ -138,6 +138,11 @@ export class SessionBoundary {
     return !talk.isAsking && talk.hostRequests.values().some(isAnswered)
   }
 
+  /** The host is gone: what waits for an operator is not sent. */
+  leave(reason: SallyportError): void {
+    for (const patience of this.#options.talk.held.values()) patience.leave(reason)
+  }
+
   /** Resolves when whatever waits by now was sent or refused. */
   decided(): Promise<void> {
     return this.#calls.decided()
