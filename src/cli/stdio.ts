@@ -21,13 +21,14 @@ export function registerStdio(program: Command): void {
     .option('--runtime <folder>', 'runtime directory of the daemon')
     .action(async (name: string, { autostart, runtime, project }: StdioOptions) => {
       const host = thisHost()
-      const shim = join(dirname(await findInitBinary()), 'sallyport-stdio')
+      const init = await findInitBinary()
+      const shim = join(dirname(init), 'sallyport-stdio')
       const narrowed = project === undefined ? [] : ['--project', project]
       const args = [name, ...narrowed, ...(autostart ? [] : ['--no-autostart'])]
       const env = { ...host.env, SALLYPORT_RUNTIME_DIR: await runtimeDirectory(runtime, host) }
       if (typeof process.execve === 'function') process.execve(shim, [shim, ...args], env)
-      // Before Node 22.15 a process can't become another; it waits beside it.
+      // Before Node 22.15 a process can't become another; it waits beside it, and takes it along however it ends.
       const { runInPlace } = await import('../lib/exec.ts')
-      process.exitCode = await runInPlace(shim, args, env)
+      process.exitCode = await runInPlace(init, ['tied', `${process.pid}`, shim, ...args], env)
     })
 }

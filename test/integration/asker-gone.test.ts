@@ -25,7 +25,7 @@ let watcher: Client
 beforeAll(async () => {
   seen = await witness()
   const servers = Object.fromEntries(
-    ['socket', 'half', 'shim', 'pipe', 'control', 'own'].map((name) => [
+    ['socket', 'half', 'shim', 'beside', 'pipe', 'control', 'own'].map((name) => [
       name,
       seen.entry(name, { stop, ...(name === 'own' && { instance: 'call' }) }),
     ]),
@@ -89,7 +89,15 @@ test('a host that closes its end and still reads is waited for, and answered', a
   expect(seen.calls('half')).toHaveLength(1)
 })
 
-test.each([['shim', {}]])(
+/** As before Node 22.15, where a process can't become another. */
+const withoutExec = `--import data:text/javascript,${encodeURIComponent(
+  `Object.defineProperty(process,'execve',{value:undefined})`,
+)}`
+
+test.each([
+  ['shim', {}],
+  ['beside', { NODE_OPTIONS: withoutExec }],
+])(
   'a command that is killed alone is not waited for, its streams open all the same (%s)',
   async (server, env) => {
     const child = at.start(['stdio', server], env)
