@@ -13,10 +13,14 @@ export type Fact =
   | { readonly type: 'server.quarantined'; readonly body: QuarantineBody }
   | { readonly type: 'server.released'; readonly body: { readonly server: string; readonly reason: string } }
   | { readonly type: 'server.removed'; readonly body: RemovedBody }
-  | { readonly type: 'hold.placed' | 'hold.released'; readonly body: HoldBody }
+  | { readonly type: 'hold.placed'; readonly body: HoldBody }
+  | { readonly type: 'hold.released'; readonly body: HoldBody }
 
-/** What only ever takes away: it may have effect before it is durable. */
-export type StrictFact = Extract<Fact, { readonly type: 'trust.violated' | 'server.quarantined' }>
+/** What takes away: that may have effect before it is durable. */
+export type StrictFact = Extract<
+  Fact,
+  { readonly type: 'trust.violated' | 'trust.reset' | 'server.quarantined' | 'hold.placed' }
+>
 
 /** An accepted surface in its serialized form. */
 export interface AcceptedBody extends Omit<AcceptedSurface, 'tools' | 'instructionsDigest'> {

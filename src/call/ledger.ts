@@ -1,6 +1,7 @@
 // What the journal adds up to: accepted surfaces, trust, quarantine and holds. Only recorded facts change it.
 import type { InstanceId } from '../lib/ids.ts'
 import type { Proposal } from '../schema/governor.ts'
+import { Ahead } from './ahead.ts'
 import {
   type Fact,
   haltOf,
@@ -60,7 +61,7 @@ export class Ledger {
   readonly #quarantined = new Map<string, QuarantineBody>()
   readonly #holds = new Map<string, HoldBody>()
   /** Facts that have effect already and are not durable yet */
-  readonly #ahead = new Set<StrictFact>()
+  readonly #ahead = new Ahead()
 
   constructor(thresholds: TrustThresholds) {
     this.#thresholds = thresholds
@@ -191,16 +192,12 @@ export class Ledger {
 
   /** The record of a tool; the same object until something changes it. */
   trust(server: string, tool: string): TrustRecord {
-    let record = this.#trust.get(key(server, tool)) ?? unknownTool
-    for (const { type, body } of this.#ahead)
-      if (type === 'trust.violated' && body.server === server && body.tool === tool)
-        record = afterViolation(record, violationOf(body))
-    return record
+    return this.#ahead.trust(this.#trust.get(key(server, tool)) ?? unknownTool, server, tool)
   }
 
   /** Why a server is halted, or null. */
   quarantine(server: string): QuarantineBody | null {
-    if (this.#ahead.size === 0 && this.#quarantined.size === 0) return null
+    if (this.#ahead.isEmpty && this.#quarantined.size === 0) return null
     return this.quarantined().find((one) => one.server === server) ?? null
   }
 
@@ -211,13 +208,12 @@ export class Ledger {
 
   /** The servers that are halted, with why. */
   quarantined(): readonly QuarantineBody[] {
-    const ahead = [...this.#ahead].flatMap(({ type, body }) => (type === 'server.quarantined' ? [body] : []))
-    return [...this.#quarantined.values(), ...ahead]
+    return [...this.#quarantined.values(), ...this.#ahead.quarantined()]
   }
 
   /** Name of a hold that covers the call, or null. */
   hold(server: string, tool: string, lineage: string | null): string | null {
-    for (const hold of this.#holds.values()) {
+    for (const hold of this.#ahead.isEmpty ? this.#holds.values() : this.holds()) {
       const covers =
         (hold.server ?? server) === server &&
         (hold.tool ?? tool) === tool &&
@@ -229,7 +225,8 @@ export class Ledger {
 
   /** The holds that stand. */
   holds(): readonly HoldBody[] {
-    return [...this.#holds.values()]
+    const ahead = this.#ahead.holds().map((hold) => [hold.name, hold] as const)
+    return [...new Map([...this.#holds, ...ahead]).values()]
   }
 
   /** All that facts have made of it, as JSON. */

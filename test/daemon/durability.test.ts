@@ -129,7 +129,7 @@ describe('what takes away', () => {
 })
 
 describe('what gives', () => {
-  test('an acceptance, a release and a reset have no effect where they can not be recorded', async () => {
+  test('an acceptance and a release have no effect where they can not be recorded, nor does a reset give anything', async () => {
     await using state = await tempDir()
     await using one = await stage(state.path)
     const { governance } = one.at
@@ -138,7 +138,8 @@ describe('what gives', () => {
     const before = saved(one)
     await using _broken = await broken(one)
     await expect(accept(one)).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
-    await expect(governance.resetTrust('fixture', 'one', '', by)).rejects.toThrow()
+    await expect(governance.consequences.reset('fixture', 'one', '', by)).rejects.toThrow()
+    expect(governance.ledger.trust('fixture', 'one')).toMatchObject({ confidence: 0.5, epoch: 2 })
     const release = { type: 'server.released', body: { server: 'fixture', reason: '' } } as const
     await expect(governance.add(release)).rejects.toThrow()
     expect(saved(one)).toEqual(before)
@@ -189,8 +190,8 @@ test('a daemon that starts comes to what the last one had come to, after any seq
         () => governance.consequences.violate('fixture', name(), 'MP-FH-003', 'x'),
         () => governance.consequences.quarantine('fixture', 'MP-FH-005', 'y'),
         () => governance.add({ type: 'server.released', body: { server: 'fixture', reason: '' } }),
-        () => governance.resetTrust('fixture', name(), '', by),
-        () => governance.add({ type: 'hold.placed', body: holdOf(name()) }),
+        () => governance.consequences.reset('fixture', name(), '', by),
+        () => governance.consequences.hold(holdOf(name()), '', by),
         () => governance.add({ type: 'hold.released', body: holdOf(name()) }),
         async () => {
           const asked = proposal(`c-${round}-${random(1_000_000)}`, name())

@@ -1,8 +1,10 @@
 // What a violation does, at once: what stood on the tool or the server ends, then it is written, or else owed.
 import type { Approvals, QuestionEnd } from '../../call/approve.ts'
-import type { StrictFact } from '../../call/facts.ts'
+import type { HoldBody, StrictFact } from '../../call/facts.ts'
 import type { Ledger } from '../../call/ledger.ts'
 import type { Permits } from '../../call/permit.ts'
+import { makeVisible } from '../../call/question.ts'
+import { SallyportError } from '../../errors.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Actor } from './actor.ts'
@@ -77,8 +79,40 @@ export class Consequences implements AsyncDisposable {
   async stop(server: string, reason: string, actor: Actor): Promise<readonly string[]> {
     const { fact, stopped } = this.#halted(server, 'operator', reason)
     const ended = this.#ports.permits.revoke(({ binding }) => binding.identity.startsWith(`${server}/`))
-    await Promise.all([stopped, this.#debts.owe([{ fact, evidence: { ...actor, permits: ended } }])])
+    await Promise.all([stopped, this.#owe([{ fact, evidence: { ...actor, permits: ended } }])])
     return ended
+  }
+
+  /** Holds what the hold covers on an operator's word, from now on. */
+  async hold(body: HoldBody, reason: string, actor: Actor): Promise<void> {
+    const fact: StrictFact = { type: 'hold.placed', body }
+    this.#ports.ledger.anticipate(fact)
+    await this.#owe([{ fact, evidence: { ...actor, reason } }])
+  }
+
+  /** A tool begins anew on an operator's word: what it had earned is gone at once, with its permits, approvals and questions. */
+  async reset(server: string, tool: string, reason: string, actor: Actor): Promise<void> {
+    const { by } = actor
+    const fact: StrictFact = { type: 'trust.reset', body: { server, tool, reason, by } }
+    this.#ports.ledger.anticipate(fact)
+    const why = `an operator reset the trust of ${server}/${tool}: ${makeVisible(reason)}` // the caller reads it
+    this.end(server, tool, { by, reason: why })
+    this.#ports.emit(event('trust/reset', server, { tool, reason, by }))
+    await this.#owe([{ fact, evidence: { ...actor } }])
+  }
+
+  /** Ends permits on an operator's word; resolves with their ids. */
+  async revoke(
+    asked: { readonly permit: string | null; readonly server: string | null },
+    reason: string,
+    actor: Actor,
+  ): Promise<readonly string[]> {
+    const { permit, server } = asked
+    const revoked = this.#ports.permits.revoke(({ id, binding }) =>
+      server === null ? id === permit : binding.identity.startsWith(`${server}/`),
+    )
+    await this.#owe([{ fact: { type: 'permit.revoked', body: asked }, evidence: { ...actor, reason } }])
+    return revoked
   }
 
   /** Ends the permits and the approvals of a tool, and its questions, which `questions` answers; says which. */
@@ -109,6 +143,15 @@ export class Consequences implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#debts[Symbol.asyncDispose]()
+  }
+
+  /** As `Debts.owe`; an operator is told what holds though it could not be recorded. */
+  async #owe(debts: readonly Debt[]): Promise<void> {
+    await this.#debts.owe(debts).catch((thrown: unknown) => {
+      const { code, message, details } = SallyportError.from(thrown)
+      const said = `it has effect all the same, and is recorded as soon as that can be: ${message}`
+      throw new SallyportError(code, said, details, { cause: thrown })
+    })
   }
 
   #halted(

@@ -14,7 +14,10 @@ export class Debts implements AsyncDisposable {
   readonly #ledger: Ledger
   readonly #recorder: Pick<JournalRecorder, 'record'>
   readonly #file: OwedFile
-  #owed: Debt[] = []
+  /** In the order in which they had effect, which is that of their records */
+  readonly #unpaid = new Set<Debt>()
+  /** Those of them that the recorder has at present */
+  readonly #handed = new Set<Debt>()
   /** Resolves when what was handed to the recorder is recorded, or owed again */
   #underWay: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | null = null
@@ -27,7 +30,7 @@ export class Debts implements AsyncDisposable {
 
   /** Records anticipated facts as one batch; rejects where that fails, and goes on trying. */
   async owe(debts: readonly Debt[]): Promise<void> {
-    this.#owed.push(...debts)
+    for (const debt of debts) this.#unpaid.add(debt)
     await this.#record()
   }
 
@@ -47,31 +50,42 @@ export class Debts implements AsyncDisposable {
     await this.pay().catch(() => undefined) // the journal's own events tell of it
   }
 
+  get #owed(): readonly Debt[] {
+    return this.#unpaid.size === 0 ? [] : [...this.#unpaid].filter((debt) => !this.#handed.has(debt))
+  }
+
   #record(): Promise<void> {
-    if (this.#owed.length === 0) return Promise.resolve()
-    const recording = this.#recordAll()
+    const owed = this.#owed
+    if (owed.length === 0) return Promise.resolve()
+    const recording = this.#recordAll(owed)
     const before = this.#underWay
     this.#underWay = recording.catch(() => undefined).then(() => before)
     return recording
   }
 
-  async #recordAll(): Promise<void> {
-    const owed = this.#owed
-    this.#owed = []
+  async #recordAll(owed: readonly Debt[]): Promise<void> {
+    for (const debt of owed) this.#handed.add(debt)
     try {
       await Promise.all(
         owed.map(({ fact: { type, body }, evidence }) =>
           this.#recorder.record(type, { ...body, ...evidence }),
         ),
       )
-      for (const { fact } of owed) if (fact.type !== 'approval.ended') this.#ledger.arrived(fact)
-      if (this.#owed.length === 0) this.#file.clear()
+      for (const debt of owed) this.#paid(debt)
+      if (this.#unpaid.size === 0) this.#file.clear()
     } catch (error) {
-      this.#owed.unshift(...owed)
-      this.#file.write(this.#owed)
+      for (const debt of owed) this.#handed.delete(debt)
+      this.#file.write([...this.#unpaid])
       this.#timer ??= setTimeout(() => this.#again(), againMs).unref()
       throw error
     }
+  }
+
+  #paid(debt: Debt): void {
+    this.#unpaid.delete(debt)
+    this.#handed.delete(debt)
+    const { fact } = debt
+    if (fact.type !== 'approval.ended' && fact.type !== 'permit.revoked') this.#ledger.arrived(fact)
   }
 
   #again(): void {

@@ -3,7 +3,6 @@ import { Approvals } from '../../call/approve.ts'
 import type { Fact, RemovedBody } from '../../call/facts.ts'
 import { Ledger } from '../../call/ledger.ts'
 import { Permits } from '../../call/permit.ts'
-import { makeVisible } from '../../call/question.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Confided } from '../../credentials/confided.ts'
 import { loadKey } from '../../journal/key.ts'
@@ -256,15 +255,6 @@ export class Governance implements AsyncDisposable {
     return this.ledger
       .holds()
       .some((hold) => hold.server === server && hold.tool === null && hold.lineage === null)
-  }
-
-  /** A tool begins anew on an operator's word; its permits and approvals end with what it had earned. */
-  async resetTrust(server: string, tool: string, reason: string, actor: Actor): Promise<void> {
-    const { by } = actor
-    await this.add({ type: 'trust.reset', body: { server, tool, reason, by } }, { ...actor })
-    const why = `an operator reset the trust of ${server}/${tool}: ${makeVisible(reason)}` // the caller reads it
-    this.consequences.end(server, tool, { by, reason: why })
-    this.#options.emit(event('trust/reset', server, { tool, reason, by }))
   }
 
   /** Digest over what runs as this server: program, package, arguments. */

@@ -7,15 +7,17 @@ import { textOf } from '../../journal/segments.ts'
 import { isMissing } from '../../lib/missing.ts'
 import type { Redactor } from '../../schema/redactor.ts'
 
-/** That approvals beyond one call stand no more. */
-interface ApprovalsEnded {
-  readonly type: 'approval.ended'
-  readonly body: { readonly ids: readonly string[] }
-}
+/** That approvals beyond one call stand no more, or that permits were revoked: over at once, with nothing to look up. */
+type Ended =
+  | { readonly type: 'approval.ended'; readonly body: { readonly ids: readonly string[] } }
+  | {
+      readonly type: 'permit.revoked'
+      readonly body: { readonly permit: string | null; readonly server: string | null }
+    }
 
 /** A fact that is in effect, with what its record says beside it. */
 export interface Debt {
-  readonly fact: StrictFact | ApprovalsEnded
+  readonly fact: StrictFact | Ended
   readonly evidence: Readonly<Record<string, unknown>>
 }
 

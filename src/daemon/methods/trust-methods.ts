@@ -1,4 +1,4 @@
-// What the operator does about trust, permits, holds and quarantine: each a record first, then a fact.
+// What the operator does about trust, permits, holds and quarantine: what takes away at once, what gives once it is on record.
 import { identityOf } from '../../call/declaration.ts'
 import type { HoldBody, QuarantineBody } from '../../call/facts.ts'
 import { governedMethods } from '../../call/methods.ts'
@@ -11,7 +11,6 @@ import type { Supervisor } from '../../supervisor/supervisor.ts'
 import { actor } from '../governance/actor.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { Governance } from '../governance/governance.ts'
-import { turns } from '../turns.ts'
 import type { MethodTable } from './methods.ts'
 
 type Methods =
@@ -32,8 +31,7 @@ export interface TrustPorts {
 
 /** The methods of operator.sock about what stands between a server and its calls. */
 export function trustMethods({ governance, supervisor, machine }: TrustPorts): MethodTable<Methods> {
-  const { ledger, permits, recorder } = governance
-  const inTurn = turns()
+  const { ledger, permits } = governance
   return {
     async 'servers/quarantine'({ server, reason = 'an operator said so' }, { caller }) {
       supervisor.get(caller, server) // or there is no such server
@@ -88,13 +86,12 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       const of = server === null ? null : supervisor.get(caller, server).name // or there is no such server
       if (tool !== null) expectKnown(governance, of, tool)
       const hold: HoldBody = { name: name ?? nameOf(server, tool, lineage), server, tool, lineage }
-      await inTurn(() => {
-        expectFree(governance, hold)
-        return governance.add({ type: 'hold.placed', body: hold }, { ...actor(caller), reason })
-      })
+      expectFree(governance, hold)
+      const held = governance.consequences.hold(hold, reason, actor(caller))
       // None of its calls comes before somebody lets it go.
-      if (of !== null && tool === null && lineage === null)
-        await machine.pools.drain(of, `the hold ${hold.name} stands on it`)
+      const isWhole = of !== null && tool === null && lineage === null
+      const drained = isWhole ? machine.pools.drain(of, `the hold ${hold.name} stands on it`) : null
+      await Promise.all([held, drained])
       return hold
     },
     'servers/holds': () => ({ holds: ledger.holds() }),
@@ -109,7 +106,7 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       if (known.length === 0) supervisor.get(caller, server) // or there is no such server
       const tools = tool === undefined ? known : known.filter((one) => one === tool)
       if (tools.length === 0) throw unearned(server, tool ?? null, known)
-      for (const one of tools) await governance.resetTrust(server, one, reason, actor(caller))
+      await Promise.all(tools.map((one) => governance.consequences.reset(server, one, reason, actor(caller))))
       return { reset: trustOf(governance, server).filter((view) => tools.includes(view.tool)) }
     },
     'permits/list': () => ({
@@ -134,12 +131,7 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
         )
       if (server !== undefined) supervisor.get(caller, server) // or there is no such server
       const asked = { permit: id ?? null, server: server ?? null }
-      await recorder.record('permit.revoked', { ...asked, ...actor(caller), reason })
-      return {
-        revoked: permits.revoke((permit) =>
-          id === undefined ? isOf(server ?? '', permit.binding.identity) : permit.id === id,
-        ),
-      }
+      return { revoked: await governance.consequences.revoke(asked, reason, actor(caller)) }
     },
   }
 }

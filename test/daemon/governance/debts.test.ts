@@ -19,10 +19,12 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 /** Debts, and what was handed to the journal, which says in its time what became of it. */
 const stage = () => {
   const ledger = new Ledger({ provisionalAfter: 10, trustedAfter: 50 })
-  const asked: PromiseWithResolvers<{ seq: number }>[] = []
-  const record = (): Promise<{ seq: number }> => {
+  const asked: (PromiseWithResolvers<{ seq: number }> & {
+    readonly body: Readonly<Record<string, unknown>>
+  })[] = []
+  const record = (_type: string, body: Readonly<Record<string, unknown>>): Promise<{ seq: number }> => {
     const one = Promise.withResolvers<{ seq: number }>()
-    asked.push(one)
+    asked.push({ ...one, body })
     return one.promise
   }
   const file = new OwedFile({ paths: [], key: randomBytes(32), redactor, warn: () => undefined })
@@ -60,4 +62,22 @@ test('so it waits for one that comes while it waits for another', async () => {
   expect([asked.length, isPaid]).toEqual([2, false])
   asked[1]?.resolve({ seq: 2 })
   await Promise.all([...owing, paying])
+})
+
+test('what could not be recorded is tried again in the order in which it had effect, though each failed by itself', async () => {
+  const { asked, debts } = stage()
+  await using _debts = debts
+  const [first, second] = ['one', 'two'].map((tool): StrictFact => {
+    const body = { server: 'files', tool, reason: '', by: '0' }
+    return { type: 'trust.reset', body }
+  })
+  const owing = [first, second].map((fact) =>
+    handled(debts.owe(fact === undefined ? [] : [{ fact, evidence: {} }])),
+  )
+  for (const one of asked) one.reject(new SallyportError('ERR_JOURNAL', 'no room'))
+  await Promise.allSettled(owing)
+  const paying = debts.pay()
+  expect(asked.slice(2).map(({ body }) => body['tool'])).toEqual(['one', 'two'])
+  for (const one of asked.slice(2)) one.resolve({ seq: 1 })
+  await paying
 })
