@@ -171,7 +171,8 @@ class Passage implements Told {
     }
     const permit = permits.issue(binding, permitTtlMs(server.name))
     const { id } = permit
-    const ask = { call, permit: id, server: server.name, instance, kind, subject, sideEffects, credentials }
+    const asked = { call, permit: id, server: server.name, instance, kind, subject, principal }
+    const ask = { ...asked, sideEffects, credentials }
     this.#permitted = { decided, permit, ask }
 
     // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.

@@ -146,6 +146,7 @@ export interface LeaseAsk {
   readonly instance: InstanceId | null
   readonly kind: Proposal['kind']
   readonly subject: string
+  readonly principal: string
   readonly sideEffects: readonly string[]
   /** Credentials that the tool's declaration names */
   readonly credentials: readonly string[]

@@ -63,7 +63,10 @@ beforeAll(async () => {
     ],
   }
   const tasks = fixture('tasks', { args: ['/app/tasks.mjs', 'legacy'] })
-  at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked'), shared, tasks }, more))
+  const own = seen.entry('own', { instance: 'call', pool: { size: 0 } })
+  at = await place(
+    configOf({ plain: seen.entry('plain'), asked: seen.entry('asked'), shared, tasks, own }, more),
+  )
   await chmod(at.folder, 0o711)
   life = await serve(at)
 })
@@ -155,6 +158,22 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     await eventually(() => alsoHears.lines.some((line) => line.includes('call/ended')))
     expect(alsoHears.lines.join('\n')).not.toContain(call_id)
     expect(alsoHears.lines.filter((line) => line.includes(`"principal":"${ann}"`))).toEqual([])
+  },
+
+  'calls in processes of their own that one keeps running leave the other as many': async () => {
+    using both = pair()
+    const [one, other] = both
+    const wait = () => one.ask('tools/call', { server: 'own', tool: 'wait' })
+    const waiting = Array.from({ length: 8 }, wait)
+    await eventually(() => seen.calls('own').length === waiting.length, 30_000)
+    expect((await wait()).error).toMatchObject({
+      message: expect.stringContaining(`uid ${ann} has 8 calls of own`) as string,
+      data: { code: 'ERR_BUSY' },
+    })
+    expect((await other.ask('tools/call', echo('own'))).result).toMatchObject({ type: 'output' })
+    await one.ask('servers/stop', { server: 'own' })
+    for (const { error } of await Promise.all(waiting))
+      expect(error?.data.code).toBe('ERR_SERVER_UNAVAILABLE')
   },
 
   'a server that one launched is nobody’s to the other': async () => {

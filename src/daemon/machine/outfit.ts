@@ -75,7 +75,7 @@ export class Outfit implements AsyncDisposable {
   readonly #held: SandboxSecrets
   /** Whether the process is one call's own */
   readonly isOfCall: boolean
-  /** Uid whose instance it is; known once it is launched */
+  /** Uid whose instance it is; known once it is launched, or is a call's */
   principal: string | null = null
   readonly #parts: OutfitParts
   readonly #calls = new BriefMap<FlyingCall>()

@@ -19,7 +19,7 @@ export const noOutfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'> = {
   settle: () => null,
 }
 
-/** Calls of one server that may have processes of their own at once */
+/** Calls of one server that one principal may have in processes of their own at once: of others' it takes none */
 const maxOwnProcesses = 8
 /** What an end may take beyond the server's own ladder, ms */
 const proofMs = 2000
@@ -161,18 +161,19 @@ export class Outfits implements AsyncDisposable {
     const busy = (): SallyportError =>
       new SallyportError(
         'ERR_BUSY',
-        `${server.name} has ${maxOwnProcesses} calls in processes of their own; wait for one of them to end`,
+        `uid ${ask.principal} has ${maxOwnProcesses} calls of ${server.name} in processes of their own; wait for one of them to end`,
         { server: server.name },
       )
     // Who was answered may call again at once, however long the process of before takes to end.
     const { eofMs, termMs } = server.stop
     const end = performance.now() + eofMs + termMs + proofMs
-    for (let own = this.#ownOf(server); own.length >= maxOwnProcesses; own = this.#ownOf(server)) {
+    const ownNow = (): readonly Outfit[] => this.#ownOf(server, ask.principal)
+    for (let own = ownNow(); own.length >= maxOwnProcesses; own = ownNow()) {
       const leftMs = end - performance.now()
       if (leftMs <= 0 || !own.some(({ isOver }) => isOver)) throw busy()
       await within(this.#gone.promise, leftMs, busy, waiting.signal)
     }
-    const outfit = await this.#outfitOfCall(server, waiting)
+    const outfit = await this.#outfitOfCall(server, ask.principal, waiting)
     const names = namesOf(server, ask.credentials)
     try {
       return names.length > 0
@@ -184,14 +185,22 @@ export class Outfits implements AsyncDisposable {
     }
   }
 
-  #ownOf({ name }: ServerSettings): readonly Outfit[] {
-    return [...this.#outfits.values()].filter(({ isOfCall, server }) => isOfCall && server.name === name)
+  #ownOf({ name }: ServerSettings, principal: string): readonly Outfit[] {
+    return [...this.#outfits.values()].filter(
+      (outfit) => outfit.isOfCall && outfit.server.name === name && outfit.principal === principal,
+    )
   }
 
   /** One that waits with a sandbox around it, where it is as good as a new one. */
-  async #outfitOfCall(server: ServerSettings, waiting: Waiting): Promise<Outfit> {
+  async #outfitOfCall(server: ServerSettings, principal: string, waiting: Waiting): Promise<Outfit> {
+    const make = (): Outfit => {
+      const made = this.#make(server, newInstanceId(), true)
+      made.principal = principal
+      return made
+    }
     const drawn = this.#warm?.draw(server) ?? null
-    if (drawn === null) return this.#make(server, newInstanceId(), true)
+    if (drawn === null) return make()
+    drawn.principal = principal
     this.#outfits.set(drawn.instance, drawn)
     try {
       if ((await this.#warm?.fits(drawn, waiting)) === true) return drawn
@@ -199,7 +208,7 @@ export class Outfits implements AsyncDisposable {
       await this.dispose(drawn)
       throw error
     }
-    const fresh = this.#make(server, newInstanceId(), true)
+    const fresh = make()
     void this.dispose(drawn)
     return fresh
   }

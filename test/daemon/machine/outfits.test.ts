@@ -1,4 +1,4 @@
-// Processes of one call each: how many there may be of one server, and how long the next waits for one of them to be gone.
+// Processes of one call each: how many one principal may have of one server, and how long the next waits for one of them to be gone.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { CallEquipment, LeaseAsk } from '../../../src/call/ports.ts'
 import { createBroker } from '../../../src/credentials/broker.ts'
@@ -52,13 +52,14 @@ async function full() {
     },
   )
   let count = 0
-  const ask = (server = 'probe'): LeaseAsk => ({
+  const ask = (server = 'probe', principal = '0'): LeaseAsk => ({
     call: `c-${++count}` as CallId,
     permit: 'p',
     server,
     instance: null,
     kind: 'tool',
     subject: 'echo',
+    principal,
     sideEffects: [],
     credentials: [],
   })
@@ -77,8 +78,8 @@ async function full() {
   const [first] = running
   if (first === undefined) throw new Error('there is none')
   const settled: string[] = []
-  const next = async (): Promise<void> => {
-    const code = await Promise.resolve(outfits.equip(ask(), { signal })).then(
+  const next = async (principal = '0'): Promise<void> => {
+    const code = await Promise.resolve(outfits.equip(ask('probe', principal), { signal })).then(
       ({ process }) => (process === null ? 'no process' : 'equipped'),
       (error: { code?: string }) => error.code ?? 'a bug',
     )
@@ -91,6 +92,14 @@ test('one more is refused at once while none of the calls is over', async () => 
   const { next, settled } = await full()
   await next()
   expect(settled).toEqual(['ERR_BUSY'])
+})
+
+test('those of one principal keep none of another principal’s waiting, who may have as many', async () => {
+  const { next, settled } = await full()
+  for (let n = 0; n <= most; n++) await next('1')
+  expect(settled).toEqual([...Array.from({ length: most }, () => 'equipped'), 'ERR_BUSY'])
+  await next()
+  expect(settled.slice(most)).toEqual(['ERR_BUSY', 'ERR_BUSY'])
 })
 
 test('one more waits for the process of a call that is over to be gone', async () => {
