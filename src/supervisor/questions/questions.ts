@@ -8,8 +8,7 @@ const maxLate = 1024
 
 /** What one result asked. */
 export interface Asked {
-  /** What the answering request repeats: the server's state as it wrote it, else what was asked about */
-  readonly key: string
+  readonly key: QuestionKey
   /** Names under which a person is to answer */
   readonly names: readonly string[]
   /** The questions, to hold their answers against; null where they are too long */
@@ -21,12 +20,14 @@ export interface Asked {
 
 interface Waiting extends Asked {
   readonly timer: NodeJS.Timeout
+  /** An answer came that may have been that of another one of this key, whose time was over: this one's own counts, too */
+  isDisputed: boolean
 }
 
 /**
  * The questions of one server to one principal, over all sessions and processes: an answer may come by another than the
- * question did. How far along they are is told by the answers alone: no request is open meanwhile. Two results of one key
- * answer in turn.
+ * question did. How far along they are is told by the answers alone: no request is open meanwhile. Of one key answers are taken in
+ * turn, and none that comes in time for one that waits is taken for another's that is too late.
  */
 export class Questions {
   readonly tasks = new TaskQuestions()
@@ -35,39 +36,50 @@ export class Questions {
 
   /** Questions that wait for the host; without those of a task that asks again. */
   count(task: string | null = null): number {
-    return this.#waiting.reduce((sum, { names }) => sum + names.length, this.tasks.countBut(task))
+    return this.#waiting
+      .filter(({ isDisputed }) => !isDisputed)
+      .reduce((sum, { names }) => sum + names.length, this.tasks.countBut(task))
   }
 
   ask({ names, words, ...said }: Asked): void {
     const asked = { ...said, ...structuredClone({ names, words }) } // copies: what was cut out of a line would keep all of it
     const timer = setTimeout(() => {
-      this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
+      this.#end(waiting)
+      if (waiting.isDisputed) return
       this.#late.push({ ...asked, words: null }) // what answers it now reaches no server
       if (this.#late.length > maxLate) this.#late.shift()
       asked.expired()
     }, asked.timeoutMs).unref()
-    const waiting = { ...asked, timer }
+    const waiting: Waiting = { ...asked, timer, isDisputed: false }
     this.#waiting.push(waiting)
   }
 
   /** What is asked, or was, under that key; empty where nobody knows of it. */
-  words(key: string): string | null {
-    return (
-      this.#waiting.find((one) => one.key === key) ??
-      this.#late.find((one) => one.key === key) ?? { words: '' }
-    ).words
+  words(key: QuestionKey): string | null {
+    const all = [...this.#waiting, ...this.#late]
+    return (all.find(isOf(key, 'request')) ?? all.find(isOf(key, 'state')) ?? { words: '' }).words
   }
 
   /** An answer came: the names in it for which it is too late. */
-  answer(key: string): readonly string[] {
-    const found = this.#waiting.findIndex((one) => one.key === key)
-    if (found >= 0) {
-      const [one] = this.#waiting.splice(found, 1)
-      clearTimeout(one?.timer)
-      return []
+  answer(key: QuestionKey): readonly string[] {
+    for (const by of ['request', 'state'] as const) {
+      const waiting = this.#waiting.filter(isOf(key, by))
+      const late = this.#late.filter(isOf(key, by))
+      const one = waiting.find(({ isDisputed }) => !isDisputed) ?? waiting[0]
+      if (one !== undefined) {
+        if (late.length > 0) one.isDisputed = true
+        else this.#end(one)
+        return []
+      }
+      // Whatever came of the answer before: what is over stays over.
+      if (late.length > 0) return late.flatMap(({ names }) => names)
     }
-    // Whatever came of the answer before: what is over stays over.
-    return this.#late.filter((one) => one.key === key).flatMap(({ names }) => names)
+    return []
+  }
+
+  #end(one: Waiting): void {
+    this.#waiting.splice(this.#waiting.indexOf(one), 1)
+    clearTimeout(one.timer)
   }
 }
 
@@ -77,12 +89,30 @@ export interface Said {
   readonly inner: readonly Member[]
 }
 
-/** What a result's questions and the request that answers them have in common, as a digest: that may be as long as a message. */
-export function questionKey(method: string, params: Said, holder: Said = params): string {
+/** What a result's questions and the request that answers them have in common, as digests: that may be as long as a message. */
+export interface QuestionKey {
+  /** The server's state as it wrote it, else what was asked about; a server may give the same to all that it asks */
+  readonly state: string
+  /** The same with the rest of the request, which a host says again as it was */
+  readonly request: string
+}
+
+const isOf =
+  (key: QuestionKey, by: keyof QuestionKey) =>
+  (one: Asked): boolean =>
+    one.key[by] === key[by]
+
+/** What of a request its retry has otherwise. */
+const ofOneTry: ReadonlySet<string> = new Set(['inputResponses', 'requestState', '_meta'])
+
+export function questionKey(method: string, params: Said, holder: Said = params): QuestionKey {
   const state = valueOf(holder, 'requestState')
   const common =
     state === null ? `${method} ${valueOf(params, 'name') ?? valueOf(params, 'uri') ?? ''}` : `state ${state}`
-  return hash('sha256', common)
+  const rest = params.inner
+    .filter(({ key }) => !ofOneTry.has(key))
+    .map(({ key, start, end }) => [key, params.text.slice(start, end)])
+  return { state: hash('sha256', common), request: hash('sha256', JSON.stringify([common, method, rest])) }
 }
 
 /** A member's text, decoded where it is a string; null where there is none. */

@@ -56,12 +56,13 @@ test('of very many words and answers the first are looked at, so that nobody wai
 
 test('what a task asks is remembered over all that it asks, and what a result asks until it is answered', () => {
   const questions = new Questions()
+  const key = { state: 'k', request: 'r' }
   const ask = { names: ['a'], timeoutMs: 60_000, expired: () => undefined }
-  expect(questions.words('k')).toBe('')
-  questions.ask({ key: 'k', words: '{"x":1}', ...ask })
-  expect(questions.words('k')).toBe('{"x":1}')
-  questions.answer('k')
-  expect(questions.words('k')).toBe('')
+  expect(questions.words(key)).toBe('')
+  questions.ask({ key, words: '{"x":1}', ...ask })
+  expect(questions.words(key)).toBe('{"x":1}')
+  questions.answer(key)
+  expect(questions.words(key)).toBe('')
   for (const words of ['"first"', '"second"', '"first"']) questions.tasks.ask({ task: 't', words, ...ask })
   expect(questions.tasks.words('t')).toBe('["first","second"]')
   questions.tasks.ask({ task: 't', words: 'x'.repeat(70_000), ...ask })
