@@ -25,7 +25,7 @@ export class Standings {
       if (live?.unreadable.includes(subject) === true)
         return {
           state: 'unaccepted',
-          reason: `${server} lists ${subject} as nobody can look at it, so it can't be accepted: it says a key twice, holds half of a surrogate pair, its name is another tool's too, or it is nested too deep or longer than 262144 characters`,
+          reason: `${server} lists ${subject} as nobody can look at it, so it can't be accepted: it says a key twice or in two spellings, holds half of a surrogate pair, its name is another tool's too, or it is nested too deep or longer than 262144 characters`,
         }
       const among =
         live?.isFull === true ? ' among those that are looked at; raise tools.per_server, or' : ';'

@@ -30,6 +30,7 @@ beforeAll(async () => {
     configOf(
       {
         hostile: fixture('hostile-schemas', { output: { line_bytes: 10_485_760 } }),
+        spelt: fixture('spelt'),
         plain: seen.entry('plain'),
         json: seen.entry('json'),
         globs: seen.entry('globs'),
@@ -102,6 +103,27 @@ describe('a hostile schema', () => {
       code: 'ERR_DECLARATION_MISSING',
       message: expect.stringMatching(`hostile lists ${tool} as nobody can look at it.*${why}`),
     })
+  })
+
+  test('and so is what is said in two spellings, in a list and to a call', async () => {
+    await using session = await attached(at, 'spelt')
+    const { result } = await session.ask('tools/list', {})
+    const listed = (result as { tools: { name: string }[] }).tools.map(({ name }) => name)
+    expect(listed).toEqual(['plain'])
+    await host.call('servers/start', { server: 'spelt' })
+    const shown = await host.call('tools/list', { server: 'spelt' })
+    expect(shown.tools.map(({ tool }) => tool)).toEqual(['plain'])
+    for (const tool of ['named', 'described', 'schema', 'hints', 'below']) {
+      const refusal = {
+        code: 'ERR_DECLARATION_MISSING',
+        message: expect.stringMatching(
+          `spelt lists ${tool} as nobody can look at it.*in two spellings`,
+        ) as string,
+      }
+      await expect(host.call('tools/call', { server: 'spelt', tool }), tool).rejects.toMatchObject(refusal)
+      expect(refusalOf(await session.call(tool)), tool).toMatchObject({ data: { code: refusal.code } })
+    }
+    expect((await session.call('plain')).result).toMatchObject({ content: [{ text: 'called plain' }] })
   })
 
   test('costs no other tool its judge, and the daemon no more than one thread', async () => {

@@ -11,6 +11,7 @@ import { isSameServer } from '../../call/live.ts'
 import { missingGrant, namesOf, uncontained } from '../../config/containment.ts'
 import { SallyportError } from '../../errors.ts'
 import { namesAny } from '../../lib/glob.ts'
+import { confusable, spellings } from '../../lib/key-folding.ts'
 import { own } from '../../lib/own.ts'
 import { rememberedOf } from '../../lib/remembered.ts'
 import type { Observation } from '../../schema/governor.ts'
@@ -229,11 +230,24 @@ export const digestOfTool = (tool: unknown): string | null =>
 /** The same objects are shown, and compared before, as often as anybody asks what there is */
 const digestOfListed = rememberedOf((tool: object): string | null => {
   try {
-    return lengthOf(tool) > maxToolLength ? null : surfaceDigest(tool)
+    return lengthOf(tool) > maxToolLength || isTwofold(tool) ? null : surfaceDigest(tool)
   } catch {
     return null
   }
 })
+
+/** What policy, operators and hosts read of a tool, by their one spelling */
+const toolKeys = spellings(['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'])
+const hintKeys = spellings(['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'])
+
+/** True where a reader that takes one spelling for another, or copies objects, would find another tool. */
+function isTwofold(tool: object): boolean {
+  const hints: unknown = Reflect.get(tool, 'annotations')
+  const keys = Object.keys(tool)
+  const hintsSaid = typeof hints === 'object' && hints !== null ? Object.keys(hints) : []
+  const isCopied = [...keys, ...hintsSaid].includes('__proto__')
+  return isCopied || confusable(keys, toolKeys) !== null || confusable(hintsSaid, hintKeys) !== null
+}
 
 /** Characters of a tool's text; Infinity for one that is nested too deep to be written. */
 function lengthOf(tool: unknown): number {
