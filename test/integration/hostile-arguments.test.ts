@@ -145,6 +145,30 @@ describe('a hostile schema', () => {
   })
 })
 
+test('a lineage that holds half of a surrogate pair is refused wherever it is said, and no record has it', async () => {
+  const half = '"lineage":"torn \\ud800"'
+  for (const [name, open] of Object.entries(ways)) {
+    using way = await open()
+    const params =
+      name === 'a session'
+        ? `{"name":"echo","_meta":{"sallyport/${half.slice(1)}}}`
+        : `{"server":"json","tool":"echo",${half}}`
+    const refusal = refusalOf(await way.request(params))
+    expect(refusal?.data.code, name).toMatch(/^ERR_INVALID_(REQUEST|PARAMS)$/)
+    expect(refusal?.message, name).toContain('half of a surrogate pair')
+  }
+  using operator = await RawCaller.open(join(at.runtimeDir, 'operator/operator.sock'))
+  for (const [method, more] of [
+    ['servers/hold', ''],
+    ['policy/explain', '"server":"json","tool":"echo",'],
+  ])
+    expect(
+      await operator.say(`{"jsonrpc":"2.0","id":$ID,"method":"${method}","params":{${more}${half}}}`),
+    ).toMatchObject({ error: { data: { code: 'ERR_INVALID_PARAMS' } } })
+  const { records } = await at.client.call('audit/query', { limit: 1000 })
+  expect(JSON.stringify(records)).not.toContain('torn ')
+})
+
 test('no glob and no value makes a decision slow for others', async () => {
   for (const path of [`/${'a'.repeat(200_000)}`, `/${'a/'.repeat(100_000)}`, '/'.repeat(200_000)]) {
     const made = host.call('tools/call', { server: 'globs', tool: 'echo', arguments: { path } })

@@ -336,6 +336,8 @@ test.each([
   ['false', 'a boolean'],
   ['["a"]', 'an array'],
   [`"${'x'.repeat(5000)}"`, '5002 bytes with its quotes'],
+  ['"half \\ud800 of a pair"', 'half of a surrogate pair'],
+  ['"\\ude00\\ud83d"', 'half of a surrogate pair'],
 ])('a lineage that no record has room for is refused with what it is (%#)', async (lineage, got) => {
   await using host = await attach(serverSettings('echo.mjs'))
   host.send(

@@ -89,18 +89,17 @@ export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask
   }
 }
 
-/** What the `_meta` at that place says as a lineage that is no text, or one that no record has room for; else null. */
+/** What the `_meta` at that place says as a lineage that is no text of I-JSON, or one that no record has room for; else null. */
 export function noLineage(text: string, meta: Member | undefined): string | null {
   if (meta === undefined || text.charCodeAt(meta.start) !== 123) return null
   const raw = text.slice(meta.start, meta.end)
   if (!raw.includes(lineageKey) && !raw.includes('\\')) return null
-  const wrong = members(text, meta.start, meta.end).find(
-    ({ key, start, end }) =>
-      key === lineageKey && (text.charCodeAt(start) !== 34 || end - start > longestText),
-  )
-  if (wrong === undefined) return null
-  const { start, end } = wrong
-  return text.charCodeAt(start) === 34 ? `${end - start} bytes with its quotes` : kindAt(text, wrong)
+  const said = memberOf(members(text, meta.start, meta.end), lineageKey)
+  if (said === null) return null
+  const { start, end } = said
+  if (text.charCodeAt(start) !== 34) return kindAt(text, said)
+  if (end - start > longestText) return `${end - start} bytes with its quotes`
+  return String(valueOf(text, said)).isWellFormed() ? null : 'half of a surrogate pair'
 }
 
 /** Which kind of JSON value stands there, in words. */
