@@ -133,12 +133,18 @@ export class ToolSurface {
     if (this.#timer !== undefined) return
     const waitMs = Math.max(0, this.#fetchedAt + refetchMs - performance.now())
     this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      this.fetch(options).then(
+      this.#refetch(options).then(
         (changed) => fetched({ changed }),
         (thrown: unknown) => fetched({ error: SallyportError.from(thrown) }),
       )
     }, waitMs)
+  }
+
+  /** Not beside another: of two answers nobody could tell which is the newer one. */
+  async #refetch(options: RequestOptions): Promise<boolean> {
+    while (this.#fetching !== null) await this.#fetching.catch(() => undefined)
+    this.#timer = undefined
+    return this.fetch(options)
   }
 
   close(): void {

@@ -11,10 +11,10 @@ import { caller, superviseAll } from '../../support/supervisor.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 /** One server that holds its list back once its `poison` was called, and what calls it. */
-async function stage(timeouts: Partial<ServerSettings['timeouts']> = {}) {
+async function stage(timeouts: Partial<ServerSettings['timeouts']> = {}, fixture = 'held-list.mjs') {
   const dir = await tempDir()
   const [record, gate] = [join(dir.path, 'calls'), join(dir.path, 'gate')]
-  const settings = serverSettings('held-list.mjs')
+  const settings = serverSettings(fixture)
   const server = {
     ...settings,
     args: [...settings.args, record, gate],
@@ -70,3 +70,12 @@ test('a call that waits for a list that never comes is told that, and not that i
     message: 'mcp server fixture did not say what it lists within timeouts.initialize_ms (1500)',
   })
 }, 20_000)
+
+test('of two lists that come the other way round the one that was asked for last stands', async () => {
+  await using at = await stage({ initializeMs: 20_000 }, 'late-list.mjs')
+  await at.call('echo')
+  await at.call('poison')
+  await at.call('echo').catch(() => undefined) // asks what it lists, and waits for the list of before
+  await eventually(() => at.reached().filter((line) => line === 'list').length === 2, 20_000)
+  await expect(at.call('echo')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
+}, 40_000)
