@@ -300,9 +300,17 @@ test('what a host slips in as a secret never reaches a server', async () => {
   say({ id: 1, method: 'initialize', params: introduction })
   await answerTo(1)
   say({ method: 'notifications/initialized' })
-  const _meta = { 'sallyport/credentials': { SLIPPED: 'x' }, kept: 1 }
+  const slipped = { SLIPPED: 'x' }
+  const _meta = { 'sallyport/credentials': slipped, 'Sallyport/Credentials': slipped, kept: 1 }
   say({ id: 2, method: 'tools/call', params: { name: 'keys', arguments: {}, _meta } })
   expect(await answerTo(2)).toMatchObject({ result: { structuredContent: { keys: [], others: ['kept'] } } })
+  for (const [id, method] of [
+    [3, 'tools/call'],
+    [4, 'ping'],
+  ] as const) {
+    say({ id, method, params: { name: 'keys', arguments: {}, _META: { 'sallyport/credentials': slipped } } })
+    expect(await answerTo(id)).toMatchObject({ error: { data: { code: 'ERR_MESSAGE_AMBIGUOUS' } } })
+  }
   await end()
 })
 

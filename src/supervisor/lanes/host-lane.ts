@@ -2,8 +2,8 @@
 import { SallyportError } from '../../errors.ts'
 import { elements, JsonScanError, skipSpace, type Span } from '../../lib/json-scan.ts'
 import { cancelledLine, errorLine, unknownMethodLine } from '../message/answers.ts'
-import { ambiguousParams } from '../message/params.ts'
-import { withoutCredentials } from '../message/credential-meta.ts'
+import { ambiguousParams, ambiguousRelayed } from '../message/params.ts'
+import { answerWithoutCredentials, withoutCredentials } from '../message/credential-meta.ts'
 import { type Envelope, type Notification, readUnambiguous, type Request } from '../message/envelope.ts'
 import { asksOf, heldOf, kindAt, longestText, noLineage } from './held.ts'
 import { withoutQuestionTasks } from '../questions/as-task.ts'
@@ -77,12 +77,13 @@ export class HostLane {
       case 'request':
         return this.#request(envelope)
       case 'notification':
-        return this.#notification(envelope)
+        return this.#bare(envelope, envelope, (bare) => this.#notification(bare))
       case 'response': {
         const request = envelope.id === null ? null : this.#wire.talk.settleServer(envelope.id.key)
         if (request !== null) {
           confideAnswer(this.#wire, request, envelope)
-          return 'pass'
+          const bare = answerWithoutCredentials(envelope)
+          return bare === null ? 'pass' : { replacement: `${bare}\n` }
         }
         this.#wire.note('session/unexpected-answer', { sender: 'host', id: envelope.id?.raw ?? null })
         return 'drop'
@@ -94,12 +95,20 @@ export class HostLane {
   }
 
   #request(said: Request): Verdict {
-    const request = withoutQuestionTasks(this.#inTime(said))
-    const bare = withoutCredentials(request)
+    return this.#bare(said, withoutQuestionTasks(this.#inTime(said)), (bare) => this.#ask(bare))
+  }
+
+  /** Judges what is left of a message without what only Sallyport may say in it; `said` is as it came. */
+  #bare<Said extends Request | Notification>(
+    said: Said,
+    message: Said,
+    judge: (bare: Said) => Verdict,
+  ): Verdict {
+    const bare = withoutCredentials(message)
     if (bare !== null)
-      this.#wire.note('session/credentials-stripped', { sender: 'host', method: request.method })
-    const { text, start, end } = bare ?? request
-    const verdict = this.#ask(bare ?? request)
+      this.#wire.note('session/credentials-stripped', { sender: 'host', method: message.method })
+    const { text, start, end } = bare ?? message
+    const verdict = judge(bare ?? message)
     return verdict === 'pass' && text !== said.text ? { replacement: `${text.slice(start, end)}\n` } : verdict
   }
 
@@ -168,7 +177,7 @@ export class HostLane {
       case 'list':
       case 'handshake':
       case 'probe':
-        return null
+        return ambiguousRelayed(request.method, request.params?.inner ?? [])
       case 'call':
       case 'govern':
       case 'listen': {

@@ -1,8 +1,13 @@
 // `_meta["sallyport/credentials"]` of a message: put into the one request that a lease is for, and taken out of all others.
 import { type Member, members, type Span } from '../../lib/json-scan.ts'
-import { readEnvelope, readUnambiguous, type Request, type Response } from './envelope.ts'
+import { foldKey } from '../../lib/key-folding.ts'
+import { type Notification, readEnvelope, readUnambiguous, type Request, type Response } from './envelope.ts'
 
 const key = 'sallyport/credentials'
+/** What a text has in which a key may fold to it: letters as they are with what folds to nothing between, or others that are not read here */
+const mayFold = /[\\\x7f-\xff]|s *a *l *l *y *p *o *r *t *\/ *c/i
+/** Whatever somebody takes for the key: servers read members in any case, too */
+const isOurs = (member: Member): boolean => foldKey(member.key) === key
 
 /** A request's line (latin1 reading, with its line feed) with the secrets of its call. */
 export function lineWithCredentials(line: string, values: Readonly<Record<string, string>>): string {
@@ -20,13 +25,13 @@ export function paramsWithCredentials(params: string, values: Readonly<Record<st
   return Buffer.from(whole, 'latin1').toString('utf8')
 }
 
-/** The request without what only Sallyport may say in it; null where it says nothing of the kind. */
-export function withoutCredentials(request: Request): Request | null {
-  const { text, start, end, params } = request
+/** The message without what only Sallyport may say in it; null where it says nothing of the kind. */
+export function withoutCredentials<Said extends Request | Notification>(said: Said): Said | null {
+  const { text, start, end, params } = said
   if (params === null || !says(text, params)) return null
   const line = replaced(text.slice(0, end), params, null).slice(start)
   const again = readUnambiguous(line, 0, line.length)
-  return again.kind === 'request' ? again : null
+  return again.kind === said.kind ? (again as Said) : null
 }
 
 /** The line of an answer without them; null where there are none. */
@@ -35,13 +40,12 @@ export function answerWithoutCredentials({ text, start, end, result }: Response)
   return replaced(text.slice(0, end), result, null).slice(start)
 }
 
-/** True where the object's `_meta` has the key; a key may be written with escapes. */
+/** True where the object's `_meta` has the key, however it is spelt. */
 function says(text: string, { inner }: Member): boolean {
   const meta = inner.find((member) => member.key === '_meta')
   if (meta === undefined || text.charCodeAt(meta.start) !== 123) return false
-  const raw = text.slice(meta.start, meta.end)
-  if (!raw.includes(key) && !raw.includes('\\')) return false
-  return members(text, meta.start, meta.end).some((member) => member.key === key)
+  if (!mayFold.test(text.slice(meta.start, meta.end))) return false
+  return members(text, meta.start, meta.end).some(isOurs)
 }
 
 /** The text with the member set in `_meta` of the object at `span`, or with null taken out of it. */
@@ -65,7 +69,7 @@ function metaOf(
   values: Readonly<Record<string, string>> | null,
 ): string {
   const kept = found
-    .filter((member) => member.key !== key)
+    .filter((member) => !isOurs(member))
     .map((member) => `${latin1(JSON.stringify(member.key))}:${text.slice(member.start, member.end)}`)
   const own = values === null ? [] : [`"${key}":${latin1(JSON.stringify(values))}`]
   return `{${[...kept, ...own].join(',')}}`

@@ -46,7 +46,14 @@ describe('what somebody else says there', () => {
   const spoken = [
     '{"a":1,"_meta":{"sallyport/credentials":{"T":"x"},"k":2}}',
     '{"a":1,"_meta":{"sallyp\\u006frt/credentials":1,"k":2}}',
-  ]
+    '{"a":1,"_meta":{"Sallyport/Credentials":{"T":"x"},"k":2}}',
+    '{"a":1,"_meta":{"SALLYPORT/CREDENTIALS":1,"sallyport/credentials":2,"k":2}}',
+    '{"a":1,"_meta":{"\u017fallyport/credentials":1,"k":2}}',
+    '{"a":1,"_meta":{"\uff53allyport/credentials":1,"k":2}}',
+    '{"a":1,"_meta":{"sally\u200bport/credentials":1,"k":2}}',
+    '{"a":1,"_meta":{"sally port/\x7fcredentials ":1,"k":2}}',
+    '{"a":1,"_meta":{"sallyport/credentials\\u0000more":1,"k":2}}',
+  ].map((text) => Buffer.from(text, 'utf8').toString('latin1')) // as lines are read
 
   test.each(spoken)('is taken out of a request: %s', (params) => {
     const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
