@@ -1,7 +1,16 @@
-// A call that has passed its check: all that its dispatch, its outcome and a later look at it go by.
+// What a call is told by: when its secrets and its place are asked for, and once it has passed its check.
 import type { Admission, Proposal } from '../schema/governor.ts'
 import type { Permitted } from './passed.ts'
-import type { CallEquipment } from './ports.ts'
+import type { CallEquipment, LeaseAsk } from './ports.ts'
+
+export function leaseAskOf(
+  { call, server, instance, kind, subject, principal }: Proposal,
+  permit: string,
+  sideEffects: LeaseAsk['sideEffects'],
+  credentials: LeaseAsk['credentials'],
+): LeaseAsk {
+  return { call, permit, server: server.name, instance, kind, subject, principal, sideEffects, credentials }
+}
 
 /** `intent` is the seq of its record, `trustEpoch` the one at its check. */
 export function admissionOf(

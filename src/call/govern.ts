@@ -1,6 +1,6 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { Together } from '../lib/together.ts'
-import { admissionOf } from './admission.ts'
+import { admissionOf, leaseAskOf } from './admission.ts'
 import { digestOf, sentDigest } from './canonical.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import { isStill } from './decide.ts'
@@ -150,7 +150,7 @@ class Passage implements Told {
   }
 
   #permit(decided: Decided, approval: string | null): null {
-    const { call, server, instance, kind, subject, lineage, principal, evidence } = this.#proposal
+    const { call, server, lineage, principal, evidence } = this.#proposal
     const { permits, permitTtlMs, foresee, recorder } = this.#ports
     const { proposed, trust, about, policyVersion } = decided
     const { standing, argumentsDigest, bytesDigest } = proposed
@@ -171,8 +171,7 @@ class Passage implements Told {
     }
     const permit = permits.issue(binding, permitTtlMs(server.name))
     const { id } = permit
-    const asked = { call, permit: id, server: server.name, instance, kind, subject, principal }
-    const ask = { ...asked, sideEffects, credentials }
+    const ask = leaseAskOf(this.#proposal, id, sideEffects, credentials)
     this.#permitted = { decided, permit, ask }
 
     // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
