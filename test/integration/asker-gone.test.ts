@@ -30,6 +30,7 @@ beforeAll(async () => {
       seen.entry(name, { stop, ...(name === 'own' && { instance: 'call' }) }),
     ]),
   )
+  servers['full'] = seen.entry('full', { stop, args: ['/app/stops-reading.mjs', '/seen/full'] })
   at = await daemon(configOf(servers, { rules, approval: { wait_ms: 120_000 } }))
   operator = await at.connect('operator')
   watcher = await at.connect('operator')
@@ -127,4 +128,14 @@ test('a caller whose control connection closes is not waited for', async () => {
   await host[Symbol.asyncDispose]()
   await ended
   await expectWithdrawn('control', id, 'the caller closed its connection')
+})
+
+test('one that goes while its server reads nothing is not waited for', async () => {
+  const socket = await attach('full')
+  const { id } = await asked('full')
+  const ping = `{"jsonrpc":"2.0","id":$,"method":"ping","params":{"x":"${'x'.repeat(60_000)}"}}\n`
+  for (let n = 10; n < 40; n++) socket.write(ping.replace('$', String(n)))
+  await delay(500)
+  socket.resume().destroy()
+  await expectWithdrawn('full', id, 'the host closed its end')
 })

@@ -64,8 +64,8 @@ export class GovernedCalls {
   }
 
   hold(held: Held): void {
-    const { governor, talk, toHost, kept } = this.#options
-    const patience = new Patience(held.progressToken, toHost)
+    const { governor, talk, kept } = this.#options
+    const patience = new Patience(held.progressToken, this.#options)
     talk.held.set(held.request.id.key, patience)
     const asking = new Asking(held, patience, governor, this.#ask, this.#told)
     const tooMuch = kept.wait(held.line)

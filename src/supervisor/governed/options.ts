@@ -36,6 +36,8 @@ export interface GovernedCallsOptions {
   readonly say: (line: string) => void
   /** With the id of the request that it answers, a line that has no room gives way to a refusal */
   readonly toHost: (line: string, answers?: MessageId) => void
+  /** Finds out whether the host is there, also where nothing is read of it at present */
+  readonly look: () => void
   /** A bug showed in what became of a call: its session can't go on */
   readonly broken: (bug: SallyportError) => void
 }

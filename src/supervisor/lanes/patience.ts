@@ -2,16 +2,24 @@
 import type { SallyportError } from '../../errors.ts'
 import type { Waiting } from '../../schema/governor.ts'
 
-/** Time between two signs of life, ms */
-const signMs = 5000
+/** Time between two looks at whether the host is there, ms; every so many-th is a sign of life */
+const lookMs = 1000
+const looksBetweenSigns = 5
+
+/** The host that waits. */
+interface HostEnd {
+  readonly toHost: (line: string) => void
+  /** Finds out whether it is there, also where nothing is read of it at present */
+  readonly look: () => void
+}
 
 /** Costs nothing until somebody is asked: then there is a signal, and progress for hosts that gave a token. */
 export class Patience implements Waiting {
   readonly #token: string | null
-  readonly #toHost: (line: string) => void
+  readonly #host: HostEnd
   #controller: AbortController | null = null
   #timer: NodeJS.Timeout | undefined
-  #signs = 0
+  #looks = 0
   #over: PromiseWithResolvers<void> | null = null
   #isAsked = false
   /** Why nobody hears what a person would say yes to, or null */
@@ -19,9 +27,9 @@ export class Patience implements Waiting {
   /** Why the wait was ended before its time, or null */
   reason: SallyportError | null = null
 
-  constructor(token: string | null, toHost: (line: string) => void) {
+  constructor(token: string | null, host: HostEnd) {
     this.#token = token
-    this.#toHost = toHost
+    this.#host = host
   }
 
   get signal(): AbortSignal {
@@ -35,9 +43,9 @@ export class Patience implements Waiting {
   readonly asked = (): void => {
     this.#isAsked = true
     if (this.#unheard !== null) this.end(this.#unheard)
-    if (this.#token === null || this.#timer !== undefined || this.reason !== null) return
-    this.#sign()
-    this.#timer = setInterval(() => this.#sign(), signMs)
+    if (this.#timer !== undefined || this.reason !== null) return
+    this.#look()
+    this.#timer = setInterval(() => this.#look(), lookMs)
   }
 
   /** Ends the wait; the first reason wins. */
@@ -69,10 +77,16 @@ export class Patience implements Waiting {
     if (this.#timer !== undefined) clearInterval(this.#timer)
   }
 
+  #look(): void {
+    const isSign = this.#looks++ % looksBetweenSigns === 0
+    if (isSign && this.#token !== null) this.#sign()
+    else this.#host.look()
+  }
+
   // So small that whatever the server says later of its own progress is more.
   #sign(): void {
-    const progress = ++this.#signs / 1_000_000
+    const progress = this.#looks / 1_000_000
     const params = `{"progressToken":${this.#token},"progress":${progress},"message":"waiting for an operator's approval"}`
-    this.#toHost(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}\n`)
+    this.#host.toHost(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}\n`)
   }
 }

@@ -103,6 +103,7 @@ export class SessionBoundary {
       send: (line) => relay()?.admit(line),
       say,
       toHost: (line, answers) => relay()?.answer(line, answers),
+      look: () => void relay()?.stillReads(), // never rejects; a host that is gone is heard of by its stream
       broken: options.broken,
     })
   }

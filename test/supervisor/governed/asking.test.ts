@@ -8,6 +8,8 @@ import { Patience } from '../../../src/supervisor/lanes/patience.ts'
 import type { Held } from '../../../src/supervisor/lanes/wire.ts'
 import { readUnambiguous } from '../../../src/supervisor/message/envelope.ts'
 
+const noHost = { toHost: () => undefined, look: () => undefined }
+
 /** A call with such an argument, held; `saw` is told when its arguments are read. */
 function heldWith(argument: string, saw: () => void): Held {
   const line = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":"${argument}"}}}`
@@ -39,7 +41,7 @@ const refused = async (error: SallyportError): Promise<SallyportError> => error
 /** What happens to a call with such an argument, in its order, with the marks of the event loop between. */
 async function course(argument: string, { isTakenBack = false } = {}): Promise<readonly string[]> {
   const seen: string[] = []
-  const patience = new Patience(null, () => undefined)
+  const patience = new Patience(null, noHost)
   const over = Promise.withResolvers<void>()
   const asking = new Asking(
     heldWith(argument, () => seen.push('read')),
@@ -113,13 +115,7 @@ test('of those that come together it is known what is in the way of each before 
       seen.push(`${refusal?.code} ${name}`)
       over.resolve()
     }
-    const asking = new Asking(
-      held,
-      new Patience(null, () => undefined),
-      { confirm: () => null },
-      ask,
-      decided,
-    )
+    const asking = new Asking(held, new Patience(null, noHost), { confirm: () => null }, ask, decided)
     asking.start(() => (seen.push(`meet ${name}`), null))
     return over.promise
   })
@@ -145,7 +141,7 @@ test('of a request in parts no part can be refused once all are confirmed, nor k
   const { promise: admissions, resolve } = Promise.withResolvers<readonly Admission[]>()
   const asking = new Asking(
     { ...held, asks: [ask, ask, ask] },
-    new Patience(null, () => undefined),
+    new Patience(null, noHost),
     { confirm: (admission) => (confirmed.push(admission), null) },
     (_, to) => {
       const refuse = to.admissions.length === 2 ? null : refused
