@@ -25,7 +25,7 @@ let watcher: Client
 beforeAll(async () => {
   seen = await witness()
   const servers = Object.fromEntries(
-    ['socket', 'half', 'shim', 'beside', 'pipe', 'control', 'own'].map((name) => [
+    ['socket', 'early', 'half', 'shim', 'beside', 'pipe', 'control', 'own'].map((name) => [
       name,
       seen.entry(name, { stop, ...(name === 'own' && { instance: 'call' }) }),
     ]),
@@ -66,8 +66,9 @@ async function expectWithdrawn(server: string, id: string, reason: string): Prom
 async function attach(server: string): Promise<Socket> {
   const socket = connect({ path: join(at.runtimeDir, 'host/host.sock'), allowHalfOpen: true })
   await once(socket, 'connect')
-  const id = `{"jsonrpc":"2.0","id":0,"method":"session/attach","params":{"server":"${server}"}}\n`
-  socket.write(`${id}${beginning}${call}`)
+  socket.write(`{"jsonrpc":"2.0","id":0,"method":"session/attach","params":{"server":"${server}"}}\n`)
+  await once(socket, 'readable')
+  socket.write(`${beginning}${call}`)
   return socket
 }
 
@@ -76,6 +77,15 @@ test.each(['socket', 'own'])('a host whose socket closes is not waited for (%s)'
   const { id } = await asked(server)
   socket.resume().destroy()
   await expectWithdrawn(server, id, 'the host closed its end')
+})
+
+test('for a host that is gone before anybody could be asked nobody is', async () => {
+  const socket = await attach('early')
+  socket.resume().end(() => socket.destroy())
+  const denied = () => bodiesOf(at.stateDir, 'call.denied').find((body) => body['server'] === 'early')
+  expect(await eventually(denied, 15_000)).toMatchObject({ code: 'ERR_CALL_CANCELLED' })
+  const asked = bodiesOf(at.stateDir, 'approval.asked').map(({ identity }) => String(identity))
+  expect(asked.filter((identity) => identity.startsWith('early/'))).toEqual([])
 })
 
 test('a host that closes its end and still reads is waited for, and answered', async () => {
