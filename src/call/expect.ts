@@ -8,7 +8,7 @@ import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
 import { denied, refusals } from './refusal.ts'
 
 /** What is said in a proposal. */
-export type Said = Pick<Proposal, 'server' | 'kind' | 'subject' | 'arguments' | 'bytes'>
+export type Said = Pick<Proposal, 'server' | 'kind' | 'subject' | 'arguments' | 'bytes' | 'principal'>
 
 /** What was accepted under the name, as it stands; else why it does not. */
 export function expectAccepted(standing: Standing, proposal: Proposal): Standing & { state: 'accepted' } {
@@ -31,7 +31,7 @@ export function canonical(proposal: Said): string {
 
 /** Null, or where and why the arguments, whose canonical form is `text`, are not what the accepted schema says; a promise where that takes long to tell. */
 export function invalid(
-  { server, subject, arguments: args, bytes }: Said,
+  { server, subject, arguments: args, bytes, principal }: Said,
   { tool }: Standing & { state: 'accepted' },
   text: string,
   registry: Pick<GovernPorts['registry'], 'invalidArguments'>,
@@ -41,7 +41,7 @@ export function invalid(
     ? inexactArgument(bytes, (text) => misjudged(text, tool.declaration.parameters))
     : null
   if (number !== null) return notExact(number, 'the schema would judge another number')
-  return registry.invalidArguments(server.name, subject, args, text)
+  return registry.invalidArguments(server.name, subject, args, text, principal)
 }
 
 /** Whether there is any number in a value, which is quicker to tell than whether its text has what only numbers have. */

@@ -42,12 +42,13 @@ export interface Registry {
     sideEffects: readonly string[],
     resourceScopes: readonly string[],
   ): string | null
-  /** Null, or where and why the arguments, whose JSON is `text`, are not what the accepted schema says */
+  /** Null, or where and why the arguments, whose JSON is `text`, are not what the accepted schema says; `principal` is whose they are */
   invalidArguments(
     server: string,
     tool: string,
     args: unknown,
     text: string,
+    principal: string,
   ): Promise<string | null> | string | null
 }
 

@@ -1,4 +1,4 @@
-// Asks the thread that judges arguments: one question at a time, one server after the other, and no schema that was a burden twice.
+// Asks the thread that judges arguments: one question at a time, one server and principal after the other, and no schema that was a burden twice.
 import { ArgumentThread, type Verdict } from './argument-thread.ts'
 import type { Question } from './argument-worker.ts'
 
@@ -11,11 +11,12 @@ const longBytes = usualBytes / copies
 /** Times that a schema may end the thread before its tool is refused */
 const maxStrikes = 2
 
-/** Whose schema a question is about. */
+/** Whose schema a question is about, and whose arguments. */
 export interface Owner {
   readonly server: string
   /** Counts the server's acceptances: what was refused under one is tried again under the next */
   readonly acceptance: number
+  readonly principal: string
 }
 
 interface Asked extends Owner {
@@ -31,19 +32,20 @@ interface Strikes {
 
 /** The thread is started when first needed, and again when a question has ended it. */
 export class ArgumentJudge implements AsyncDisposable {
-  /** Server -> what it waits for; the first is whose turn it is */
+  /** Server and principal -> what they wait for; the first is whose turn it is */
   readonly #queues = new Map<string, Asked[]>()
   readonly #strikes = new Map<string, Strikes>()
   #thread: ArgumentThread | null = null
   #isBusy = false
   #isOver = false
 
-  /** Resolves with null, or with what is wrong; never rejects. A question waits for its server's earlier ones, and for one of each other server with each. */
+  /** Resolves with null, or with what is wrong; never rejects. A question waits for its principal's earlier ones of its server, and for one of each other principal and server with each. */
   ask(question: Question, owner: Owner): Promise<string | null> {
     return new Promise((answer) => {
-      const queue = this.#queues.get(owner.server) ?? []
+      const whose = `${owner.server} ${owner.principal}`
+      const queue = this.#queues.get(whose) ?? []
       queue.push({ ...owner, question, answer })
-      this.#queues.set(owner.server, queue)
+      this.#queues.set(whose, queue)
       void this.#work()
     })
   }
@@ -58,11 +60,11 @@ export class ArgumentJudge implements AsyncDisposable {
   async #work(): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
-    for (const [server, queue] of this.#turns()) {
+    for (const [whose, queue] of this.#turns()) {
       const asked = queue.shift()
       if (asked !== undefined) asked.answer(await this.#judge(asked))
-      this.#queues.delete(server)
-      if (queue.length > 0) this.#queues.set(server, queue) // behind all others
+      this.#queues.delete(whose)
+      if (queue.length > 0) this.#queues.set(whose, queue) // behind all others
     }
     this.#isBusy = false
   }

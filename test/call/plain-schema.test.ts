@@ -45,7 +45,7 @@ describe('a schema and a value that are long beside each other', () => {
     await using schemas = new ArgumentSchemas()
     const [, parameters, value] = long[0] ?? ['', {}, null]
     const tool = { declaration: { parameters }, surfaceDigest: 'd' } as never
-    const owner = { server: 's', acceptance: 1 }
+    const owner = { server: 's', acceptance: 1, principal: '0' }
     expect(await schemas.judge(owner, tool, value, JSON.stringify(value))).toBeNull()
     expect(await schemas.judge(owner, tool, 1, '1')).toMatch(/array/)
   })

@@ -64,8 +64,9 @@ beforeAll(async () => {
   }
   const tasks = fixture('tasks', { args: ['/app/tasks.mjs', 'legacy'] })
   const own = seen.entry('own', { instance: 'call', pool: { size: 0 } })
+  const judged = fixture('hostile-schemas')
   at = await place(
-    configOf({ plain: seen.entry('plain'), asked: seen.entry('asked'), shared, tasks, own }, more),
+    configOf({ plain: seen.entry('plain'), asked: seen.entry('asked'), shared, tasks, own, judged }, more),
   )
   await chmod(at.folder, 0o711)
   life = await serve(at)
@@ -175,6 +176,24 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     for (const { error } of await Promise.all(waiting))
       expect(error?.data.code).toBe('ERR_SERVER_UNAVAILABLE')
   },
+
+  'arguments of one that take long to judge keep those of the other waiting for one of them at most':
+    async () => {
+      using both = pair()
+      const [one, other] = both
+      const judge = (who: RawCaller, tool: string, args: object) =>
+        who.ask('tools/call', { server: 'judged', tool, arguments: args })
+      const items = Array.from({ length: 6000 }, (_, n) => ({ n }))
+      await judge(other, 'honest', { text: 'abc' })
+      let judged = 0
+      const long = Array.from({ length: 30 }, () => judge(one, 'quadratic', { items }).then(() => judged++))
+      await eventually(() => judged > 0, 20_000)
+      const before = judged
+      expect((await judge(other, 'honest', { text: 'abc' })).result).toMatchObject({ type: 'output' })
+      expect(judged - before).toBeLessThan(5)
+      await one.ask('servers/stop', { server: 'judged' })
+      await Promise.all(long)
+    },
 
   'a server that one launched is nobody’s to the other': async () => {
     using both = pair()

@@ -22,8 +22,8 @@ const ask = (
   digest: string,
   schema: unknown,
   text: unknown,
-  { server = 's', acceptance = 1 } = {},
-): Promise<string | null> => judge.ask(question(digest, schema, { text }), { server, acceptance })
+  { server = 's', acceptance = 1, principal = '0' } = {},
+): Promise<string | null> => judge.ask(question(digest, schema, { text }), { server, acceptance, principal })
 
 const question = (digest: string, schema: unknown, value: unknown): Question => ({
   digest,
@@ -67,16 +67,17 @@ test('a schema that was too slow twice is refused for all arguments, until its s
   expect(await ask(judge, 'slow', slow, stalling, { acceptance: 2 })).toContain('once more')
 })
 
-test('one server’s questions wait for at most one of each other server', async () => {
+test.each([
+  ['server', { server: 'hostile' }, { server: 'kind' }],
+  ['principal', { principal: '1' }, { principal: '2' }],
+])('one %s’s questions wait for at most one of each other', async (_what, one, other) => {
   await using judge = new ArgumentJudge()
   const order: string[] = []
   const note = (name: string) => () => order.push(name)
   const hostile = [stalling, stalling, 'b'].map((text, n) =>
-    ask(judge, `slow ${n + 1}`, slow, text, { server: 'hostile' }).then(note(`hostile ${n + 1}`)),
+    ask(judge, `slow ${n + 1}`, slow, text, one).then(note(`hostile ${n + 1}`)),
   )
-  const kind = ['1', '2'].map((n) =>
-    ask(judge, 'honest', honest, 'abc', { server: 'kind' }).then(note(`kind ${n}`)),
-  )
+  const kind = ['1', '2'].map((n) => ask(judge, 'honest', honest, 'abc', other).then(note(`kind ${n}`)))
   await Promise.all([...hostile, ...kind])
   expect(order).toEqual(['hostile 1', 'kind 1', 'hostile 2', 'kind 2', 'hostile 3'])
 })
@@ -113,7 +114,9 @@ test('long arguments have the room that they need, and are held against no schem
   expect(await ask(judge, 'begins', begins, [letters, letters])).toBeNull()
   const tooLong = question('begins', begins, { text: [letters, letters, letters] })
   for (const _again of [1, 2, 3])
-    expect(await judge.ask(tooLong, { server: 's', acceptance: 1 })).toMatch(/too long.*64 Mi characters/)
+    expect(await judge.ask(tooLong, { server: 's', acceptance: 1, principal: '0' })).toMatch(
+      /too long.*64 Mi characters/,
+    )
   for (const _again of [1, 2])
     expect(await ask(judge, 'slow', slow, `${'a'.repeat(2 ** 22)}!`)).toMatch(
       /500 ms.*: they are long, send less/,
@@ -140,7 +143,9 @@ test('only own members count as there', async () => {
   const required = { type: 'object', required: ['constructor'], not: { required: ['toString'] } }
   expect(await ask(shared, 'required', required, 'x')).toContain('constructor')
   const value = { constructor: 1 }
-  expect(await shared.ask(question('required', required, value), { server: 's', acceptance: 1 })).toBeNull()
+  expect(
+    await shared.ask(question('required', required, value), { server: 's', acceptance: 1, principal: '0' }),
+  ).toBeNull()
 })
 
 test.each<[string, object, unknown, unknown]>([
@@ -157,7 +162,7 @@ test.each<[string, object, unknown, unknown]>([
   ],
   ['values that hold keywords', { enum: [{ id: 'x', $async: true }] }, { id: 'x', $async: true }, {}],
 ])('%s is a word like any other to the dialect', async (name, schema, fits, doesNot) => {
-  const owner = { server: name, acceptance: 1 }
+  const owner = { server: name, acceptance: 1, principal: '0' }
   expect(await shared.ask(question(name, schema, fits), owner)).toBeNull()
   expect(await shared.ask(question(name, schema, doesNot), owner)).toMatch(/^arguments/)
   // What is said too late is said in the next one's turn.

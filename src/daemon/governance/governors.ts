@@ -87,7 +87,8 @@ export class Governors implements AsyncDisposable {
         trust: (...args) => ledger.trust(...args),
         hold: (...args) => ledger.hold(...args),
         uncontained: (server, effects, scopes) => this.uncontained(server, effects, scopes),
-        invalidArguments: (server, tool, args, text) => this.invalidArguments(server, tool, args, text),
+        invalidArguments: (server, tool, args, text, principal) =>
+          this.invalidArguments(server, tool, args, text, principal),
       },
       approver: approvals,
       permits,
@@ -138,11 +139,13 @@ export class Governors implements AsyncDisposable {
     name: string,
     args: unknown,
     text: string,
+    principal: string,
   ): Promise<string | null> | string | null {
     const accepted = this.#parts.ledger.accepted(server)
     const tool = accepted?.tools.get(name)
     if (accepted === null || tool === undefined) return null
-    return this.#schemas.judge({ server, acceptance: accepted.declarationVersion }, tool, args, text)
+    const owner = { server, acceptance: accepted.declarationVersion, principal }
+    return this.#schemas.judge(owner, tool, args, text)
   }
 
   /** What of these a server's sandbox does not contain, or null. */

@@ -61,7 +61,7 @@ export async function explain(
   const read = readArguments(kind === 'method' ? tool : null, given)
   const value = read instanceof SallyportError ? {} : read.value
   const bytes = kind === 'tool' ? `{"name":${JSON.stringify(tool)},"arguments":${given.raw}}` : given.raw
-  const request = { server, kind, subject: tool, arguments: value, bytes } as const
+  const request = { server, kind, subject: tool, arguments: value, bytes, principal } as const
   const trust = ledger.trust(server.name, tool)
   const standing = foreseen(ports, server, own, request)
   const decision = policy.gate.decide(request, isProvisional(trust))
