@@ -8,7 +8,7 @@ const [usualBytes, mostBytes] = [64 * 1024 * 1024, 1024 * 1024 * 1024]
 const copies = 8
 /** Arguments that need more than the usual memory are long */
 const longBytes = usualBytes / copies
-/** Times that a schema may end the thread before its tool is refused */
+/** Times that a schema may end the thread for one principal before its tool is refused to that */
 const maxStrikes = 2
 
 /** Whose schema a question is about, and whose arguments. */
@@ -42,7 +42,7 @@ export class ArgumentJudge implements AsyncDisposable {
   /** Resolves with null, or with what is wrong; never rejects. A question waits for its principal's earlier ones of its server, and for one of each other principal and server with each. */
   ask(question: Question, owner: Owner): Promise<string | null> {
     return new Promise((answer) => {
-      const whose = `${owner.server} ${owner.principal}`
+      const whose = keyOf(owner)
       const queue = this.#queues.get(whose) ?? []
       queue.push({ ...owner, question, answer })
       this.#queues.set(whose, queue)
@@ -97,14 +97,18 @@ export class ArgumentJudge implements AsyncDisposable {
     this.#thread = null
   }
 
-  #countsOf({ server, acceptance }: Owner): Map<string, number> {
-    const known = this.#strikes.get(server)
+  /** It may be the arguments that are to blame: what one principal brings about is no other's loss. */
+  #countsOf(owner: Owner): Map<string, number> {
+    const { acceptance } = owner
+    const known = this.#strikes.get(keyOf(owner))
     if (known !== undefined && known.acceptance === acceptance) return known.counts
     const counts = new Map<string, number>()
-    this.#strikes.set(server, { acceptance, counts })
+    this.#strikes.set(keyOf(owner), { acceptance, counts })
     return counts
   }
 }
+
+const keyOf = ({ server, principal }: Owner): string => `${server} ${principal}`
 
 const refusal = (server: string): string =>
   `judging by the tool's schema went wrong ${maxStrikes} times: it is refused until sallyport accept ${server}`
