@@ -50,7 +50,7 @@ const asked = (server: string) => eventually(() => pending(server), 20_000)
 
 /** Nobody is asked any more; a yes is told so, and the record says why there is no call. */
 async function expectWithdrawn(server: string, id: string, reason: string): Promise<void> {
-  await eventually(async () => (await pending(server)) === undefined, 2000)
+  await eventually(async () => (await pending(server)) === undefined, 10_000)
   await expect(operator.call('approvals/approve', { id })).rejects.toMatchObject({
     code: 'ERR_APPROVAL_NOT_FOUND',
     message: expect.stringContaining('its caller went away') as string,

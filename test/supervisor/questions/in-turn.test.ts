@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.ts'
 import { fixture } from '../../support/plain-launch.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 
-const timeoutMs = 1000
+const timeoutMs = 2400
 
 const asking = () =>
   attach(
@@ -56,8 +56,8 @@ test('of two calls that are the same the one that is in time counts, though the 
   await delay(timeoutMs / 2)
   await eventually(async () => (await answer('same')) === 'decline')
   expect(host.eventsOf('session/declined').map(({ detail }) => detail['reason'])).toEqual([
-    'no answer within elicitation.timeout_ms (1000)',
-    'the answer came after elicitation.timeout_ms (1000)',
+    `no answer within elicitation.timeout_ms (${timeoutMs})`,
+    `the answer came after elicitation.timeout_ms (${timeoutMs})`,
   ])
 })
 
