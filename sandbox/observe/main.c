@@ -126,13 +126,15 @@ int main(int argc, char **argv) {
   for (;;) {
     int status = 0;
     pid_t tid = waitpid(-1, &status, __WALL);
+    // Before the sample, which sets errno where a process ends under it: who took that for the end would end all that is watched.
+    bool is_over = tid < 0 && errno != EINTR;
     if (is_due) {
       is_due = 0;
       watched_sample(init);
       fflush(stdout);
     }
-    if (tid < 0 && errno == EINTR) continue;
-    if (tid < 0) break;
+    if (is_over) break;
+    if (tid < 0) continue;
     if (WIFSTOPPED(status))
       at_stop(tid, status, init);
     else
