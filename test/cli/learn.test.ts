@@ -87,6 +87,21 @@ test('between a host and the server every byte passes as it is', async () => {
   expect(stdout.equals(odd)).toBe(true)
 }, 120_000)
 
+test('a server that ends and has read nothing of what its host says is no trouble of the host’s streams', async () => {
+  await using home = await tempDir()
+  const out = join(home.path, 'true.yaml')
+  const env = { HOME: home.path, PATH: process.env['PATH'] }
+  const args = [cli, 'profile', 'learn', '--stdio', '--out', out, '--', '/bin/true']
+  const child = spawn(process.execPath, args, { env, stdio: 'pipe' })
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+  child.stdout.resume()
+  child.stdin.on('error', () => undefined) // it may end before it has read all of this
+  child.stdin.end(Buffer.alloc(4_000_000, 'x'))
+  const [status, err] = await Promise.all([ended, text(child.stderr)])
+  expect([status, err]).toEqual([0, expect.stringContaining('verify: pass')])
+  expect(await readFile(out, 'utf8')).toContain('# Proven with what your host said')
+}, 120_000)
+
 test('a program drives it as its host, and a draft under which the program fails is not proven', async () => {
   await using at = await openPackage('needs.mjs')
   const program = join(at.path, 'host.sh')

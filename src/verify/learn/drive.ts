@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { access, constants, readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Duplex } from 'node:stream'
+import { type Duplex, PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { onNamed } from '../../config/named-file.ts'
 import { SallyportError } from '../../errors.ts'
@@ -153,7 +153,8 @@ export const hostDrive = (host: Duplex): Drive & { recorded(): Drive } => {
       })
       host.on('data', (chunk: Buffer) => lines.push(chunk))
       void pipeline(process.stdout, host, { end: false }).catch(() => undefined)
-      await Promise.race([feed(host, process), process.ended])
+      // Through a stream of its own: what is fed ends with a server that reads no more, and the host's stdout with it.
+      await Promise.race([feed(host.pipe(new PassThrough()), process), process.ended])
       return []
     },
   }
