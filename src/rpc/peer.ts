@@ -5,7 +5,8 @@
 //     |<-- "uid gid pid" | "-" ------------------------|
 import { type ChildProcess, type SendHandle, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { SallyportError } from '../errors.ts'
+import { enough, SallyportError } from '../errors.ts'
+import { isShortage } from '../lib/missing.ts'
 
 /** SO_PEERCRED: the ids at the time of connect; the pid may since belong to somebody else. */
 export interface PeerCredentials {
@@ -37,7 +38,10 @@ export class PeerQuery implements Disposable {
     this.#initPath = initPath
   }
 
-  /** Throws ERR_NOT_AUTHORISED where the kernel, or two children one after the other, give no answer: unknown is nobody. */
+  /**
+   * Throws where the kernel, or two children one after the other, give no answer: unknown is nobody. ERR_SHORTAGE where there is
+   * not enough to start a child with, else ERR_NOT_AUTHORISED.
+   */
   ask(socket: Socket): Promise<PeerCredentials> {
     const { promise, resolve, reject } = Promise.withResolvers<PeerCredentials>()
     this.#waiting.push({ socket, isSecond: false, resolve, reject })
@@ -71,10 +75,10 @@ export class PeerQuery implements Disposable {
       // has no pid would reach the daemon's own process group.
       if (child.pid === undefined) return
       child.send('', handle, {}, (error) => {
-        if (error !== null && this.#asked === asked) this.#fail(error.message)
+        if (error !== null && this.#asked === asked) this.#fail(error)
       })
     } catch (error) {
-      this.#fail(String(error))
+      this.#fail(error)
     }
   }
 
@@ -86,7 +90,7 @@ export class PeerQuery implements Disposable {
       cwd: '/',
       detached: true,
     })
-    const ended = (why: string): void => {
+    const ended = (why: unknown): void => {
       if (this.#child !== child) return
       this.#child = null
       if (this.#asked !== null) this.#fail(why)
@@ -94,7 +98,7 @@ export class PeerQuery implements Disposable {
     child.on('message', (answer) => {
       if (this.#child === child) this.#answer(answer)
     })
-    child.once('error', (error) => ended(error.message))
+    child.once('error', ended)
     child.once('exit', (code) => ended(`the query ended with ${code}`))
     // It lasts as long as the daemon, and is no reason for the daemon to.
     child.channel?.unref()
@@ -111,7 +115,7 @@ export class PeerQuery implements Disposable {
   }
 
   /** A child that failed once is not asked again; another one is, about the same socket once. */
-  #fail(why: string): void {
+  #fail(why: unknown): void {
     const asked = this.#settle()
     this.#child?.kill('SIGKILL')
     this.#child = null
@@ -141,6 +145,10 @@ function parse(line: string): PeerCredentials | null {
   return { uid: Number(match[1]), gid: Number(match[2]), pid: Number(match[3]) }
 }
 
-function unknown(why: string): SallyportError {
-  return new SallyportError('ERR_NOT_AUTHORISED', `credentials of the caller are not known: ${why}`)
+// Nobody is let in either way; but who may be allowed, and comes where there is nothing to ask with, is to try again.
+function unknown(why: unknown): SallyportError {
+  const said = `credentials of the caller are not known: ${why instanceof Error ? why.message : String(why)}`
+  return isShortage(why)
+    ? new SallyportError('ERR_SHORTAGE', `${said}; ${enough}`, {}, { cause: why })
+    : new SallyportError('ERR_NOT_AUTHORISED', said)
 }

@@ -69,6 +69,8 @@ it('refuses by name whom no child can be asked about', async () => {
   server.close()
 })
 
-it('refuses by name where no descriptor is left for a child, and ends neither itself nor its process group', async () => {
-  expect(await withoutDescriptors('peer', await findInitBinary())).toMatch(/are not known: spawn .* EMFILE/)
+it('refuses as a shortage where no descriptor is left for a child, and ends neither itself nor its process group', async () => {
+  const said = await withoutDescriptors('peer', await findInitBinary())
+  expect(said).toMatch(/are not known: spawn .* EMFILE; stop what uses up descriptors/)
+  expect(said).toContain('"code":"ERR_SHORTAGE"')
 })
