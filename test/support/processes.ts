@@ -38,6 +38,9 @@ export const orphanedSandboxes = (): readonly Process[] =>
     return isSandbox && !'ZX'.includes(found.state) && !isBelowNode(found.parent) ? [found] : []
   })
 
+/** Returns the pid of a process's parent; that of nobody where it has ended. */
+export const parentOf = (pid: number): number => read(pid)?.parent ?? 0
+
 /** Returns the letter of what a process does: `S` where it waits, `T` where it was stopped, `X` where there is none. */
 export const stateOf = (pid: number): string => read(pid)?.state ?? 'X'
 

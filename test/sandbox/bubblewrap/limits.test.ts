@@ -1,15 +1,18 @@
 // Limits in the real sandbox, by whatever holds them here: control groups for root, watchdog and rlimits for a user.
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createCgroups } from '../../../src/sandbox/cgroup/cgroup.ts'
-import type { BubblewrapPlan } from '../../../src/sandbox/bubblewrap/driver.ts'
+import { type BubblewrapPlan, confine } from '../../../src/sandbox/bubblewrap/driver.ts'
+import type { SandboxProcess } from '../../../src/sandbox/driver.ts'
 import { chooseEnforcement } from '../../../src/sandbox/limits/enforcement.ts'
 import { readKernelFacts } from '../../../src/sandbox/fingerprint/kernel-facts.ts'
 import { holdFromOutside } from '../../../src/sandbox/limits/outer-limits.ts'
 import type { Limits } from '../../../src/sandbox/spec.ts'
 import { newDaemonId } from '../../../src/lib/ids.ts'
 import { hostSupport, leftOf } from '../../support/cgroup-host.ts'
+import { eventually } from '../../support/eventually.ts'
 import { mountOf, planOf, start } from '../../support/plan.ts'
 import { buildProbe } from '../../support/probe.ts'
+import { childrenOf, parentOf } from '../../support/processes.ts'
 
 let hog = ''
 beforeAll(() => {
@@ -35,7 +38,7 @@ async function held(plan: BubblewrapPlan, cgroups = hostSupport): Promise<{ line
   const groups = createCgroups(cgroups, newDaemonId())
   const enforcedBy = chooseEnforcement(plan.spec.limits, { ...readKernelFacts(), cgroups })
   const outerLimits = holdFromOutside(groups, plan.spec, enforcedBy)
-  const server = await start({ ...plan, outerLimits, enforcedBy })
+  const server = await startAlone({ ...plan, outerLimits, enforcedBy })
   const first = server.stdout[Symbol.asyncIterator]().next()
   const line = await Promise.race([
     first.then(({ value }) => String(value).split('\n')[0] ?? ''),
@@ -48,6 +51,15 @@ async function held(plan: BubblewrapPlan, cgroups = hostSupport): Promise<{ line
   await groups[Symbol.asyncDispose]()
   expect(leftOf(groups.directories)).toEqual([])
   return { line, reason }
+}
+
+/** Opens the gate once whoever covered /proc is reaped, who until then counts as one of the sandbox's processes. */
+async function startAlone(plan: BubblewrapPlan): Promise<SandboxProcess> {
+  const signal = AbortSignal.timeout(20_000)
+  const gate = await confine(plan, { signal })
+  const monitor = parentOf(gate.initPid)
+  await eventually(() => childrenOf(monitor).length === 1)
+  return await gate.open({ signal })
 }
 
 const none = {
