@@ -261,7 +261,8 @@ describe('the gate', () => {
     )
     controller.abort(new Error('changed my mind'))
     await expect(waiting).rejects.toThrow('changed my mind')
-    if (isRoot) expect(processesOf(uid)).toEqual([])
+    // PID 1 lets go of its channel a moment before it is a zombie, and who was to cover /proc hears of the end by a signal
+    if (isRoot) await eventually(() => processesOf(uid).length === 0, 2_000)
   })
 })
 
