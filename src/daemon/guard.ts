@@ -18,6 +18,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { getSystemErrorName } from 'node:util'
+import { refusalOf } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { within } from '../lib/deadline.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -165,19 +166,21 @@ class Locks implements Disposable {
     this.descriptors = descriptors
   }
 
-  /** Throws where a directory is not there, or its lock can't be opened. */
+  /** Throws where a directory is not there, or its lock can't be opened: ERR_RUNTIME_UNSAFE, or ERR_SHORTAGE. */
   static open(directories: readonly string[]): Locks {
     const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants
     const descriptors: number[] = []
+    let path = ''
     try {
       for (const directory of directories) {
-        descriptors.push(openSync(join(directory, 'daemon.lock'), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600))
+        path = join(directory, 'daemon.lock')
+        descriptors.push(openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600))
         descriptors.push(openSync(directory, O_RDONLY | O_DIRECTORY))
       }
       return new Locks(descriptors)
     } catch (error) {
       for (const descriptor of descriptors) closeSync(descriptor)
-      throw failed(directories[0] ?? '', error)
+      throw refusalOf(error, { path, ...ofLock }) ?? error
     }
   }
 
@@ -186,6 +189,13 @@ class Locks implements Disposable {
     this.#isOpen = false
   }
 }
+
+/** What a lock is opened for, and what helps where it can't be: the folder was found fit before it. */
+const ofLock = {
+  access: 'write',
+  code: 'ERR_RUNTIME_UNSAFE',
+  mend: 'move what is there, mend the disk, or choose another folder with --runtime or --state',
+} as const
 
 /** Who has a lock already, and which of the two. */
 interface Holder {

@@ -1,7 +1,7 @@
 // The runtime directory's lock: one holder, named to the second; handed on after a death; never silently lost.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Guard } from '../../src/daemon/guard.ts'
@@ -60,7 +60,9 @@ it.each(['lock', 'guard'] as const)(
   async (what) => {
     await using folder = await tempDir()
     expect(JSON.parse(await withoutDescriptors(what, folder.path))).toMatchObject({
-      message: expect.stringMatching(/guard of .* could not be started: .*EMFILE.*; stop what uses up/),
+      message: expect.stringMatching(
+        /(guard of .* could not be started: .*EMFILE.*|daemon\.lock: .*EMFILE.*); stop what uses up/,
+      ),
       data: { code: 'ERR_SHORTAGE', retryable: true },
     })
   },
@@ -153,8 +155,21 @@ it('after a killed daemon the folder is free again, with nothing of it left', as
 it('a runtime directory that is gone is an error, not a wait', async () => {
   await using folder = await tempDir()
   await expect(Guard.hold(options(join(folder.path, 'none')))).rejects.toMatchObject({
-    code: 'ERR_INTERNAL',
-    message: expect.stringContaining('daemon.lock'),
+    code: 'ERR_RUNTIME_UNSAFE',
+    message: expect.stringContaining('daemon.lock: its folder is not there'),
+  })
+})
+
+it.each([
+  ['a folder', (lock: string) => mkdir(lock), 'is a folder'],
+  ['a link', (lock: string) => symlink('/etc/passwd', lock), 'cannot be written (ELOOP)'],
+] as const)('%s in the place of the lock is refused by name, with what helps', async (_, put, why) => {
+  await using folder = await tempDir()
+  const lock = join(folder.path, 'daemon.lock')
+  await put(lock)
+  await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({
+    code: 'ERR_RUNTIME_UNSAFE',
+    message: `${lock}: ${why}; move what is there, mend the disk, or choose another folder with --runtime or --state`,
   })
 })
 
