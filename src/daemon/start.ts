@@ -28,6 +28,7 @@ import { createMachine } from './machine/machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods/methods.ts'
 import { tellBug } from './bug-log.ts'
+import { tellHealth } from './journal-log.ts'
 import { concealed, concealing, discreet, redactorWith } from './redactor.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { ourselves } from './ourselves.ts'
@@ -94,6 +95,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       const owner = event.server === null ? null : roster.ownerOf(event.server)
       const owned = { ...event, principal: event.principal ?? owner }
       if (bug !== undefined) tellBug(concealing(log, outside.broker, settings), owned, bug, confided)
+      tellHealth(log, event)
       const kept = discreet(owned, confided)
       events.emit(concealed(kept, outside.broker, settings))
       recordInstanceEvent(() => governance.recorder, event)

@@ -1,7 +1,7 @@
 // A journal that can't be written blocks every call at once, whatever is wrong with its disk, until it is mended.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -178,6 +178,12 @@ describe('a disk', () => {
     expect(count('journal/failed')).toBeGreaterThanOrEqual(misfortunes.length)
     expect(count('journal/mended')).toBe(count('journal/failed'))
     expect(told).toContain('journal/blocked')
+    const logged = (await readFile(`${at.folder}/log`, 'utf8')).split('\n')
+    const named = logged.filter((line) =>
+      /"code":"ERR_JOURNAL","reason":"the journal in .*"msg":"journal can not be written"/.test(line),
+    )
+    expect(named).toHaveLength(count('journal/failed'))
+    expect(logged.filter((line) => line.includes('journal can be written again'))).toHaveLength(named.length)
     const firsts = await disk.sh('for s in journal/*.jsonl; do head -n 1 $s; done')
     const types = firsts
       .trim()

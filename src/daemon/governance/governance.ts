@@ -150,7 +150,9 @@ export class Governance implements AsyncDisposable {
       record: (type, body) => governance.recorder.record(type, body),
       warn,
       health: (failure) =>
-        tell(failure === null ? 'journal/mended' : 'journal/failed', failure?.toRpc().data),
+        failure === null
+          ? tell('journal/mended')
+          : tell('journal/failed', { ...failure.toRpc().data, reason: failure.message }),
     })
     const governance = new Governance(options, past, keeping, owed)
     const inherited = owed.read()
