@@ -21,7 +21,10 @@ export interface BackgroundOptions {
   readonly config: string | undefined
 }
 
-/** A start takes half a second at rest, and a dozen of them at once, on a machine that has just come up, many; ms. */
+/**
+ * A start takes half a second at rest, and a dozen of them at once, on a machine that has just come up, many; ms. More than a daemon
+ * waits for its configuration, which it says then.
+ */
 const startMs = 40_000
 
 /**

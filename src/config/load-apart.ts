@@ -37,13 +37,16 @@ export interface Apart {
 /** Those of the length of what the child says, before it */
 export const lengthBytes = 4
 
-/** What a disk that hangs is given, ms */
-const patienceMs = 60_000
+/**
+ * What a disk that hangs is given, and a Node that found no thread and waits for it for ever, ms: less than a start in the background
+ * waits for a daemon, or nobody would be told why there is none.
+ */
+const patienceMs = 30_000
 const file = fileURLToPath(new URL(`./load-child${extname(import.meta.url)}`, import.meta.url))
 
 /**
  * As `loadSettings`, and leaves nothing in memory but the settings. Rejects also where what is on disk is another build than
- * this one, whose settings may mean something else, where nothing was read within a minute, and with the signal's reason as
+ * this one, whose settings may mean something else, where nothing was read within half a minute, and with the signal's reason as
  * soon as that aborts: nobody is left reading then, nor where this process is killed.
  */
 export async function loadSettingsApart(

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { loadSettingsApart } from '../../src/config/load-apart.ts'
 import { loadSettings } from '../../src/config/load.ts'
 import { SallyportError } from '../../src/errors.ts'
@@ -107,6 +107,24 @@ test('says by what the process that reads was ended before it had read', async (
     code: 'ERR_SHORTAGE',
     message: expect.stringContaining('ended by SIGKILL, as where memory or processes run out'),
   })
+})
+
+test('ends a process that never begins to read, while whoever started the daemon in the background still waits for it', async () => {
+  await using folder = await tempDir()
+  const [path, waits] = [join(folder.path, 'sallyport.yaml'), join(folder.path, 'waits.mjs')]
+  writeFileSync(path, 'version: 1\n', { mode: 0o600 })
+  writeFileSync(waits, `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)\n`)
+  const options = { env: { NODE_OPTIONS: `--import=${waits}` }, home: folder.path, uid, path }
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const loading = loadSettingsApart(options, { initPath })
+  const refused = expect(loading).rejects.toMatchObject({
+    code: 'ERR_SHORTAGE',
+    message: expect.stringContaining('or by us after 30 s'),
+  })
+  vi.advanceTimersByTime(35_000)
+  vi.useRealTimers()
+  await refused
+  await eventually(() => processesWith(path).length === 0)
 })
 
 test('says that the machine is short where there is no descriptor for the process that reads', () => {
