@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM for verbs that take back what they made: heard from the program's first lines, since loading takes a while.
+// Signals, heard from the program's first lines, since loading takes a while: Ctrl-C and SIGTERM for verbs that take back what they made.
 import { SallyportError } from '../errors.ts'
 import { toldBySignals } from './endings.ts'
 
@@ -13,8 +13,10 @@ export interface Interruption {
 
 let heard: Interruption | null = null
 
-/** Listens from now on where the command line names such a verb, or a daemon in the foreground. */
+/** Listens from now on where the command line names such a verb, or a daemon in the foreground; of SIGUSR1 nothing comes in any. */
 export function hearEarly([verb, ...more]: readonly string[]): void {
+  // Node would open a debugger on a port of the loopback, where every user of the machine can have this one run what they like.
+  process.on('SIGUSR1', () => undefined)
   const [act] = more
   if (verb === 'serve' && !more.includes('--background')) toldBySignals()
   else if (verb === 'verify' || (verb === 'profile' && act === 'learn')) heard = listen()

@@ -66,6 +66,21 @@ test('SIGHUP before a daemon is loaded has it read its configuration once more w
   await endServe({ process: daemon, client })
 })
 
+test.each([['as it is loaded'], ['later']])(
+  'SIGUSR1 opens no debugger of a daemon %s, which every user of the machine would reach',
+  async (when) => {
+    await using at = await place()
+    const env = when === 'later' ? {} : { NODE_OPTIONS: `--import=${preload('SIGUSR1')}` }
+    const daemon = at.start(['serve'], env)
+    const said = text(daemon.stderr ?? Readable.from([]))
+    const client = await eventually(() => at.connect('operator').catch(() => null), 30_000)
+    if (when === 'later') daemon.kill('SIGUSR1')
+    expect((await client.call('servers/list', {})).servers).toEqual([])
+    await endServe({ process: daemon, client })
+    expect(await said).not.toContain('Debugger')
+  },
+)
+
 test('SIGTERM to a daemon and to the process that reads its configuration ends it with 0', async () => {
   await using at = await place()
   const amid = preload('SIGTERM', { before: 'config/load-child.js', whom: '0' })
