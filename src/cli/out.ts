@@ -43,9 +43,9 @@ export const replaceOut = (path: string, text: string, mode: number, mend?: stri
     await former.writeFile(text)
   })
 
-/** Opens the draft of a file that must be new. */
-export async function newOut(path: string, mode: number, mend: string): Promise<Draft> {
-  const named = outFile(path, mend)
+/** Opens the draft of a file that must be new; `mendTaken` is what to do where it is not. */
+export async function newOut(path: string, mode: number, mendTaken: string): Promise<Draft> {
+  const named = { ...outFile(path), mendTaken }
   const draft = await onNamed(named, async () => {
     if ((await unlessMissing(lstat(path))) !== null) throw isThere(path)
     return openDraft(path, mode)

@@ -11,6 +11,8 @@ export interface Named {
   readonly code: ErrorCode
   /** What to do, in the imperative */
   readonly mend: string
+  /** What to do where the name must be new, and is not */
+  readonly mendTaken?: string
 }
 
 /** What `--out` names. */
@@ -34,14 +36,15 @@ export async function onNamed<T>(named: Named, act: () => T | Promise<T>): Promi
 /** What to say of a failure, or null where the system said nothing about a file. */
 export function refusalOf(
   error: unknown,
-  { path, as = path, access, code, mend }: Named,
+  { path, as = path, access, code, mend, mendTaken = mend }: Named,
 ): SallyportError | null {
   const errno = errnoOf(error)
   if (errno === null || error instanceof SallyportError) return null
   const isShort = isShortage(error)
+  const todo = errno === 'EEXIST' ? mendTaken : mend
   return new SallyportError(
     isShort ? 'ERR_SHORTAGE' : code,
-    `${as}: ${troubleOf(errno, access)}; ${isShort ? enough : mend}`,
+    `${as}: ${troubleOf(errno, access)}; ${isShort ? enough : todo}`,
     { file: path, got: errno },
     { cause: error },
   )

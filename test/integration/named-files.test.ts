@@ -12,9 +12,15 @@ const cases = [
   ['accept plain --declaration', 'none.yaml', 'ERR_CONFIG_NOT_FOUND', 7, 'no such file'],
   ['accept plain --declaration', 'text/none.yaml', 'ERR_CONFIG_NOT_FOUND', 7, 'no such file'],
   ['add other --entry', 'none.yaml', 'ERR_CONFIG_NOT_FOUND', 7, 'no such file'],
-  ['audit export --out', 'text', 'ERR_USAGE', 7, 'is there already'],
+  ['audit export --out', 'text', 'ERR_USAGE', 7, 'is there already; name a file that is not there yet'],
   ['audit export --out', 'folder', 'ERR_USAGE', 7, 'is there already'],
-  ['audit export --out', 'none/x', 'ERR_USAGE', 7, 'its folder is not there'],
+  [
+    'audit export --out',
+    'none/x',
+    'ERR_USAGE',
+    7,
+    'its folder is not there; name a file in a folder that you can write',
+  ],
   [
     'declare plain --out',
     'text',
@@ -23,7 +29,13 @@ const cases = [
     'is there already; name another, or replace it with --force',
   ],
   ['declare plain --force --out', 'folder', 'ERR_USAGE', 7, 'is a folder'],
-  ['declare plain --out', 'none/x', 'ERR_USAGE', 7, 'its folder is not there'],
+  [
+    'declare plain --out',
+    'none/x',
+    'ERR_USAGE',
+    7,
+    'its folder is not there; name a file in a folder that you can write',
+  ],
   ['declare plain --force --out', '/dev/full', 'ERR_SHORTAGE', 1, 'cannot be written (ENOSPC)'],
   ['verify --profile offline --tests', 'folder', 'ERR_CONFIG_NOT_FOUND', 7, 'is a folder'],
 ] as const
