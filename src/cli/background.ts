@@ -29,7 +29,7 @@ const startMs = 40_000
 
 /**
  * Returns once a daemon answers on the runtime directory. Where several start at once, one wins and all return. Throws the
- * daemon's own complaint where it can't run, and ERR_DAEMON_UNAVAILABLE where none answers within 40 s.
+ * daemon's own complaint where it can't run, and ERR_DAEMON_UNAVAILABLE where none answers within 40 s: then its own is ended.
  */
 export async function startInBackground(options: BackgroundOptions): Promise<void> {
   const { runtimeDir, stateDir } = options
@@ -49,6 +49,8 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
       const hasEnded = child.exitCode !== null || child.signalCode !== null
       if (hasEnded && !isAnother(lastWords(log, from), runtimeDir)) break
     }
+    // One that hangs, as a Node that found no thread, would hang for ever, and each further start would leave another.
+    if (child.pid !== undefined) child.kill()
     const said = lastWords(log, from)
     // Where the log takes nothing, what it lacks is not that the daemon had nothing to say.
     if (said === '') await onNamed(named, () => writeSync(log, 'it said nothing\n'))
@@ -107,7 +109,7 @@ function failed(said: string, stateDir: string): SallyportError {
   const log = join(stateDir, 'daemon.log')
   const [, complaint, code] = /^(.*) \((ERR_\w+)\)$/s.exec(said) ?? []
   if (complaint !== undefined && isErrorCode(code)) return new SallyportError(code, complaint, { log })
-  const why = said === '' ? 'it said nothing' : said
+  const why = said === '' ? 'it said nothing, as where memory or processes run out' : said
   return new SallyportError('ERR_DAEMON_UNAVAILABLE', `the daemon did not start: ${why}; its log is ${log}`, {
     log,
   })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { main, place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { processesWith } from '../support/leaks.ts'
 import { isRoot } from '../support/user.ts'
 
 it.each(['run-too', 'run\ttoo'])(
@@ -33,6 +34,24 @@ it.each(['run-too', 'run\ttoo'])(
   },
   90_000,
 )
+
+it('ends a daemon that hangs before its first word, and says what may be the matter', async () => {
+  await using at = await place()
+  const hang = join(at.folder, 'hang.mjs')
+  const wait = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
+  await writeFile(hang, `if (!process.argv.includes('--background')) ${wait}\n`)
+  const starting = at.start(['serve', '--background'], { NODE_OPTIONS: `--import=${hang}` })
+  let said = ''
+  starting.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const [status] = (await once(starting, 'close')) as [number]
+  expect([status, said]).toEqual([
+    5,
+    expect.stringContaining(
+      'the daemon did not start: it said nothing, as where memory or processes run out;',
+    ),
+  ])
+  await eventually(() => processesWith(at.runtimeDir).length === 0)
+}, 120_000)
 
 const longBytes = 8 * 1024 * 1024
 
