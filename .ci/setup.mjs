@@ -13,6 +13,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const exitFailed = 1
 const exitUsage = 7
 const isRoot = process.getuid?.() === 0
+/** Who asks what a run takes needs nothing of what it works with */
+const asksForHelp = process.argv.includes('--help')
 /** Clients as they are, what makes certificates for the hosts that they speak to, and what watches our own C */
 const testPrograms = ['curl', 'git', 'openssl', 'python3', 'valgrind']
 /** What srt needs beside bubblewrap, which the benchmark stands beside: package and program */
@@ -27,7 +29,7 @@ if (!['setup', 'demo', 'test', 'chaos', 'fuzz', 'bench', 'scale', 'machine'].inc
 
 checkPlatform()
 installSystemPackages()
-if (verb === 'bench') installPeers()
+if (verb === 'bench' && !asksForHelp) installPeers()
 installNpmPackages()
 build()
 if (verb === 'setup') process.stdout.write('set-up: all is there\n')
@@ -61,8 +63,9 @@ function installSystemPackages() {
     if (!inPath('make')) missing.push('make')
     if (!libraries.some(existsSync)) missing.push('libc6-dev')
   }
-  if (verb === 'test') missing.push(...testPrograms.filter((program) => !inPath(program)))
-  if (verb === 'fuzz') missing.push(...fuzzPrograms.filter((program) => !inPath(program)), ...fuzzLibraries())
+  if (verb === 'test' && !asksForHelp) missing.push(...testPrograms.filter((program) => !inPath(program)))
+  if (verb === 'fuzz' && !asksForHelp)
+    missing.push(...fuzzPrograms.filter((program) => !inPath(program)), ...fuzzLibraries())
   if (missing.length === 0) return
   if (!isRoot || !inPath('apt-get')) {
     const command = `sudo apt-get install -y ${missing.join(' ')}`

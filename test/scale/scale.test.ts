@@ -48,6 +48,11 @@ test.concurrent.for([
   await expect(run).rejects.toMatchObject({ code: 7, stdout: '', stderr: expect.stringContaining(said) })
 })
 
+test.concurrent('--help says what there is, and measures nothing', async ({ expect }) => {
+  const { stdout } = await promisify(execFile)(process.execPath, [script, '--help'])
+  expect(stdout).toMatch(/^npm run scale -- \[--servers N\].*\n$/)
+})
+
 test.concurrent(
   'ten servers and five hosts: every call is answered, nothing grows, and the page shows it',
   async () => {

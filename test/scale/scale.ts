@@ -7,7 +7,13 @@ import { parseArgs } from 'node:util'
 import { describeMachine } from '../bench/machine.ts'
 import { unwritable } from '../bench/writable.ts'
 
+const usage =
+  'npm run scale -- [--servers N] [--hosts N] [--seconds N] [--rate N] [--json FILE] [--html FILE] [--load MODULE]'
 const options = readOptions()
+if (options.help) {
+  process.stdout.write(`${usage}\n`)
+  process.exit()
+}
 const [servers = 0, hosts = 0, seconds = 0, rate = 0] = (
   ['servers', 'hosts', 'seconds', 'rate'] as const
 ).map((name) => amount(name, options[name]))
@@ -52,12 +58,11 @@ function readOptions() {
         load: { type: 'string' },
         json: { type: 'string' },
         html: { type: 'string' },
+        help: { type: 'boolean', default: false },
       },
     }).values
   } catch (error) {
-    return stop(
-      `${(error as Error).message}: use npm run scale -- [--servers N] [--hosts N] [--seconds N] [--rate N] [--json FILE] [--html FILE] [--load MODULE]`,
-    )
+    return stop(`${(error as Error).message}: use ${usage}`)
   }
 }
 
