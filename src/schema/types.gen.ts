@@ -512,7 +512,7 @@ export interface Config {
        */
       restart: {
         /**
-         * Waits between attempts, s; the last one repeats
+         * Waits between attempts, s; the last one repeats, and is 0.1 s at least then
          *
          * @minItems 1
          * @maxItems 32

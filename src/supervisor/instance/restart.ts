@@ -16,6 +16,9 @@ export interface Loss {
   readonly isNoTry?: boolean
 }
 
+/** Shortest wait that repeats for ever: what can't be started costs the others little */
+const leastRepeatedMs = 100
+
 /**
  * Counts the losses of one server's control instance. One that never became ready gets `start_attempts` tries; one
  * that was ready once is tried for ever, at the pace of the schedule and then of its last entry. A life of `steady_s`
@@ -55,8 +58,9 @@ export class RestartSchedule {
   #nextDelay(): number {
     const { scheduleS, jitter } = this.#restart
     const seconds = scheduleS[Math.min(this.#step, scheduleS.length - 1)] ?? 60
+    const leastMs = this.#step < scheduleS.length ? 0 : leastRepeatedMs
     this.#step++
-    return Math.round(seconds * 1000 * (1 + jitter * (2 * this.#random() - 1)))
+    return Math.max(leastMs, Math.round(seconds * 1000 * (1 + jitter * (2 * this.#random() - 1))))
   }
 }
 

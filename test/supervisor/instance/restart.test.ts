@@ -13,6 +13,15 @@ test('one that was ready comes back on the schedule, then at its last step for e
   expect(delays(new RestartSchedule(restart, middle), 8)).toEqual([1, 2, 5, 15, 60, 60, 60, 60])
 })
 
+test('what is tried for ever is tried ten times a second at most, whatever the schedule says', () => {
+  const at = (scheduleS: readonly number[], jitter = 0) =>
+    delays(new RestartSchedule({ ...restart, scheduleS, jitter }, () => 0), 4)
+  expect(at([0])).toEqual([0, 0.1, 0.1, 0.1])
+  expect(at([0.01, 0.05])).toEqual([0.01, 0.05, 0.1, 0.1])
+  expect(at([1], 1)).toEqual([0, 0.1, 0.1, 0.1])
+  expect(at([0.01, 2])).toEqual([0.01, 2, 2, 2])
+})
+
 test('one that never became ready gets its attempts and no more', () => {
   expect(delays(new RestartSchedule(restart, middle), 3, null)).toEqual([1, 2, 'give-up'])
 })
