@@ -1,9 +1,10 @@
-// The guard's hold on the daemon itself: it wakes in its turn, and where it has given everything back and its exit hangs, it is ended.
+// The guard's hold on the daemon itself: it wakes in its turn, nothing of its memory is left, and where it has given everything back and its exit hangs, it is ended.
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,12 +26,21 @@ struct daemon hold_daemon(void) {
   return (struct daemon){.pid = pid, .fd = (int)syscall(SYS_pidfd_open, pid, 0)};
 }
 
+// A daemon that died before we asked for our parent has closed its end, and the parent is somebody else.
+static bool is_ours(void) {
+  struct pollfd said = {.fd = STDIN_FILENO, .events = POLLIN};
+  return poll(&said, 1, 0) == 0;
+}
+
 void wake_in_turn(const struct daemon *daemon) {
   const struct sched_param none = {0};
-  struct pollfd said = {.fd = STDIN_FILENO, .events = POLLIN};
-  // A daemon that died before we asked for our parent has closed its end, and the parent is somebody else.
-  if (poll(&said, 1, 0) != 0 || sched_getscheduler(daemon->pid) != SCHED_OTHER) return;
+  if (!is_ours() || sched_getscheduler(daemon->pid) != SCHED_OTHER) return;
   sched_setscheduler(daemon->pid, SCHED_BATCH, &none);
+}
+
+void leave_no_core(const struct daemon *daemon) {
+  const struct rlimit none = {0};
+  if (is_ours()) prlimit(daemon->pid, RLIMIT_CORE, &none, NULL);
 }
 
 // Who says the number of our parent itself has lived since before it started us: the descriptor is of no other process.

@@ -203,6 +203,7 @@ int guard_main(int argc, char **argv) {
     return 1;
   }
   wake_in_turn(&daemon);
+  leave_no_core(&daemon);
   write_all(STDOUT_FILENO, "held\n", 5);
 
   // 3. The daemon names what it made, before it makes it.

@@ -34,6 +34,8 @@ struct daemon hold_daemon(void);
 // of one; where a processor is free it wakes as before. Before a word was said; one with a policy of its own keeps it, and
 // where the kernel refuses, the daemon is dearer and no less safe.
 void wake_in_turn(const struct daemon *daemon);
+// Has the kernel write no file of the daemon's memory where it dies of a fault: secrets of calls may be in it.
+void leave_no_core(const struct daemon *daemon);
 // From now on the daemon has seconds to end; NULL when that is noted, else the reason why not.
 const char *note_end(struct daemon *daemon, const char *pid);
 // False when the daemon is overdue and has written nothing to `fd`.

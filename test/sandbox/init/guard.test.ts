@@ -433,4 +433,14 @@ describe('the daemon', () => {
     expect(policyOf(guard.child.pid ?? 0)).toBe(then)
     expect(await guard.say('done').end()).toBe(0)
   })
+
+  it('leaves no file of its memory where it crashes, whatever it may by its caller', async () => {
+    await using folder = await tempDir()
+    const asMuch = `ulimit -S -c "$(ulimit -H -c)"; ${startsGuard}`
+    await using guard = new Guard(folder.path, ['sh', '-c', asMuch, binary, folder.path])
+    await eventually(() => guard.output === 'held\n')
+    const limits = readFileSync(`/proc/${guard.child.pid}/limits`, 'utf8')
+    expect(limits).toMatch(/^Max core file size +0 +0 /m)
+    expect(await guard.say('done').end()).toBe(0)
+  })
 })
