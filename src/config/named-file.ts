@@ -41,10 +41,10 @@ export function refusalOf(
   const errno = errnoOf(error)
   if (errno === null || error instanceof SallyportError) return null
   const isShort = isShortage(error)
-  const todo = errno === 'EEXIST' ? mendTaken : mend
+  const help = errno === 'EEXIST' ? mendTaken : mend
   return new SallyportError(
     isShort ? 'ERR_SHORTAGE' : code,
-    `${as}: ${troubleOf(errno, access)}; ${isShort ? enough : todo}`,
+    `${as}: ${troubleOf(errno, access)}; ${isShort ? enough : help}`,
     { file: path, got: errno },
     { cause: error },
   )
