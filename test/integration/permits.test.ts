@@ -1,5 +1,5 @@
 // Permits over the sockets: one is caught while its call waits for its process, and everything that should end it is tried.
-import { rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallId } from '../../src/lib/ids.ts'
@@ -96,6 +96,22 @@ describe('a permit of a call that waits', () => {
       'gated',
       async (server, id) =>
         expect(await operator.call('permits/revoke', { server })).toEqual({ revoked: [id] }),
+      refusedAs('authenticity', 'it was ended'),
+    ],
+    [
+      'it is revoked though that can’t be recorded then',
+      'gated',
+      async (_server, id) => {
+        const journal = join(at.stateDir, 'journal')
+        renameSync(journal, `${journal}.away`)
+        await expect(operator.call('permits/revoke', { id })).rejects.toMatchObject({
+          code: 'ERR_JOURNAL',
+          message: expect.stringMatching(/^it has effect all the same/) as string,
+        })
+        expect((await operator.call('permits/list', {})).permits).toEqual([])
+        renameSync(`${journal}.away`, journal)
+        await eventually(() => bodiesOf(at.stateDir, 'permit.revoked').at(-1)?.['permit'] === id)
+      },
       refusedAs('authenticity', 'it was ended'),
     ],
     [
