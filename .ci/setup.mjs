@@ -3,8 +3,17 @@
 // dependency; what it starts runs on the repo's Node. When nothing is missing it only compares two digests.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { mkdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+} from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,16 +31,20 @@ const peerPrograms = { ripgrep: 'rg', socat: 'socat' }
 const aptInstall = ['install', '-y', '-qq', '--no-install-recommends']
 /** What builds our C so that its fuzzer knows where it has been */
 const fuzzPrograms = ['clang', 'make']
+/** How long another set-up of this clone is waited for, s: with packages from a slow mirror one takes minutes */
+const patienceS = 900
 
 const [verb = 'setup', ...rest] = process.argv.slice(2)
 if (!['setup', 'demo', 'test', 'chaos', 'fuzz', 'bench', 'scale', 'machine'].includes(verb))
   stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos, fuzz, bench, scale, machine or nothing`)
 
 checkPlatform()
+const turn = takeTurn()
 installSystemPackages()
 if (verb === 'bench' && !asksForHelp) installPeers()
 installNpmPackages()
 build()
+closeSync(turn)
 if (verb === 'setup') process.stdout.write('set-up: all is there\n')
 if (verb === 'demo') run(['test/demo/demo.ts', ...rest])
 if (verb === 'chaos') run(['test/chaos/chaos.ts', ...rest])
@@ -47,6 +60,22 @@ function checkPlatform() {
   if (!['x64', 'arm64'].includes(process.arch)) stop(exitUsage, `${process.arch} is neither x64 nor arm64`)
   if (Number(process.versions.node.split('.')[0]) < 20)
     stop(exitUsage, `Node ${process.versions.node} is too old to set up with; use Node 20 or later`)
+}
+
+/** One set-up at a time: two would take packages and builds away under each other. Held until what this gives is closed, or we end. */
+function takeTurn() {
+  const clone = openSync(root, 'r')
+  const flock = (...args) =>
+    spawnSync('flock', [...args, '3'], { stdio: ['ignore', 'ignore', 'inherit', clone] }).status
+  if (flock('--nonblock') === 1) {
+    process.stderr.write('set-up: another one is under way in this clone, waiting for it\n')
+    if (flock('--timeout', `${patienceS}`) === 1)
+      stop(
+        exitFailed,
+        `another set-up of ${root} has not ended in ${patienceS} s; end that one, then try again`,
+      )
+  }
+  return clone
 }
 
 /**
