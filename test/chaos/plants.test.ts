@@ -45,5 +45,6 @@ test('a run of chaos in which every invariant is broken on purpose finds each of
     const told = [...stdout.matchAll(new RegExp(`^ +[\\d.]+  BROKEN ${name}: (.*)$`, 'gm'))]
     expect(told.map(([, detail]) => detail).join('\n'), name).toMatch(words)
   }
+  expect(stdout).toContain('; again with --seed 1 --seconds 4 --plant\n')
   expect(status).toBe(1)
 }, 600_000)

@@ -12,7 +12,7 @@ import { inVainMs, plantLeft, plantReloads, plantRival, plantTold } from './plan
 import { expectUnwritten } from './secrets.ts'
 import { extras, untouched, witnessed } from './servers.ts'
 import { Stage } from './stage.ts'
-import { unproven } from './unproven.ts'
+import { againWith, unproven } from './unproven.ts'
 
 /** What a run is told. */
 export interface Told {
@@ -92,14 +92,14 @@ async function sweep(stage: Stage): Promise<void> {
 }
 
 /** Says what was counted and what is broken; the exit status. */
-function verdict(account: Account, { seed, seconds }: Told): number {
+function verdict(account: Account, told: Told): number {
   account.print(account.summary())
   const names = [...new Set(account.broken.map(({ invariant }) => invariant))]
   for (const name of names) account.print(`BROKEN ${name}: ${invariants[name]}`)
   account.print(
     names.length === 0
-      ? `all ${Object.keys(invariants).length} invariants held; seed ${seed}`
-      : `${names.length} invariants broken; again with --seed ${seed} --seconds ${seconds}`,
+      ? `all ${Object.keys(invariants).length} invariants held; seed ${told.seed}`
+      : `${names.length} invariants broken; ${againWith(told)}`,
   )
   return names.length === 0 ? 0 : 1
 }
