@@ -24,7 +24,8 @@ async function onNewerNode(): Promise<number> {
     // Whoever ends us means what runs; a terminal says SIGINT to both
     for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal))
     process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
-    const [status, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+    const [status, signal] = await ended.catch((error: unknown) => [unstarted(own, error), null] as const)
     if (signal !== null) {
       process.removeAllListeners(signal)
       process.kill(process.pid, signal)
@@ -35,4 +36,13 @@ async function onNewerNode(): Promise<number> {
     `sallyport: needs Node ${oldest.join('.')} or newer, this is ${process.versions.node}; install a newer Node\n`,
   )
   return 7
+}
+
+// Where a limit on processes or memory leaves no room for a second one. The status is that of ERR_SHORTAGE.
+function unstarted(own: string, error: unknown): number {
+  const why = error instanceof Error ? error.message : String(error)
+  process.stderr.write(
+    `sallyport: ${own} cannot be started (${why}); see that there are memory and processes for it, or use Node ${oldest.join('.')} or newer yourself (ERR_SHORTAGE)\n`,
+  )
+  return 1
 }
