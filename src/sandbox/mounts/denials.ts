@@ -86,10 +86,11 @@ export const socketVariables = `
  * followed; other people's only where a source touches them, since there may be thousands.
  */
 export const findDenials = (facts: DenialFacts, sources: readonly string[]): readonly Denial[] => {
-  const touched = peoplesHomes().filter((home) =>
+  const find = finder()
+  const touched = peoplesHomes(find).filter((home) =>
     sources.some((source) => overlapOf(source, home) !== 'apart'),
   )
-  const homes = new Set([...facts.homes.map(realOrSame), ...touched])
+  const homes = new Set([...facts.homes.map((home) => find(home).real), ...touched])
   const wanted = new Map<string, string>()
   for (const path of kernelAndRuntime) wanted.set(path, 'the running system’s files')
   for (const path of words(system)) wanted.set(path, 'a file of the system’s administration')
@@ -98,18 +99,17 @@ export const findDenials = (facts: DenialFacts, sources: readonly string[]): rea
     for (const [what, names] of Object.entries(inHomes))
       for (const name of words(names)) wanted.set(join(home, name), what)
   for (const path of facts.own) wanted.set(path, 'a file or folder of Sallyport’s own')
-  const realFolder = remembered(realOrSame)
-  return [...wanted].map(([path, what]) => locate(path, what, realFolder))
+  return [...wanted].map(([path, what]) => ({ path, what, ...find(path) }))
 }
 
 // Only people and root have secrets at home; the homes of system users are folders such as /usr/sbin.
-const peoplesHomes = (): string[] =>
+const peoplesHomes = (find: Find): string[] =>
   users()
     .split('\n')
     .flatMap((line) => {
       const [, , uid, , , home] = line.split(':')
       const isPerson = uid === '0' || (Number(uid) >= 1000 && Number(uid) !== 65_534)
-      return isPerson && home !== undefined && home.startsWith('/') && home !== '/' ? [realOrSame(home)] : []
+      return isPerson && home !== undefined && home.startsWith('/') && home !== '/' ? [find(home).real] : []
     })
 
 // A root without the file has no people; where it can't be read, their homes would be anybody's.
@@ -135,33 +135,32 @@ const sockets = (environment: DenialFacts['environment']): string[] =>
     return path === undefined || path === '/' ? [] : [path.replace(/\/+$/, '')]
   })
 
-// What cannot be looked at (a home that is closed to us) is taken to exist: it is not ours to give away.
-const locate = (path: string, what: string, realFolder: (folder: string) => string): Denial => {
+type Place = Pick<Denial, 'real' | 'exists'>
+type Find = (path: string) => Place
+
+// A hundred names share a few folders, so each is looked up once, and nothing in one that is not there: a look-up that fails is dear.
+const finder = (): Find => {
+  const found = new Map<string, Place>()
+  const find = (path: string): Place => {
+    const place = found.get(path) ?? lookUp(path, find)
+    found.set(path, place)
+    return place
+  }
+  return find
+}
+
+// Where the path is, or would be: its deepest existing folder with links resolved, and the rest as written. What cannot be looked
+// at (a home that is closed to us) is taken to exist: it is not ours to give away.
+const lookUp = (path: string, find: Find): Place => {
+  const parent = dirname(path)
+  if (parent === path) return { real: path, exists: true }
+  const folder = find(parent)
+  const real = join(folder.real, basename(path))
+  if (!folder.exists) return { real, exists: false }
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined
-      ? { path, what, real: join(realFolder(dirname(path)), basename(path)), exists: false }
-      : { path, what, real: realpathSync.native(path), exists: true }
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return { real, exists: false }
+    return { real: realpathSync.native(path), exists: true }
   } catch (error) {
-    return { path, what, real: path, exists: !isMissing(error) }
-  }
-}
-
-// Where the path is, or would be: its deepest existing folder with links resolved, and the rest as written.
-const realOrSame = (path: string): string => {
-  try {
-    return realpathSync.native(path)
-  } catch {
-    const parent = dirname(path)
-    return parent === path ? path : join(realOrSame(parent), basename(path))
-  }
-}
-
-// A hundred names share a few folders, and a look-up that fails is dear.
-const remembered = (find: (key: string) => string): ((key: string) => string) => {
-  const found = new Map<string, string>()
-  return (key) => {
-    const value = found.get(key) ?? find(key)
-    found.set(key, value)
-    return value
+    return { real, exists: !isMissing(error) }
   }
 }

@@ -31,6 +31,8 @@ test('a denial says where it leads and whether anything is there', async () => {
   mkdirSync(join(home, '.aws'))
   symlinkSync('vault', join(home, '.ssh'))
   symlinkSync('gone', join(home, '.gnupg'))
+  symlinkSync('vault', join(home, '.cargo'))
+  symlinkSync('nowhere', join(home, 'vault', 'credentials'))
   writeFileSync(join(home, '.netrc'), '')
   const found = new Map(findDenials({ ...nothing, homes: [home] }, []).map((denial) => [denial.path, denial]))
   const denial = (name: string) => found.get(join(home, name))
@@ -43,6 +45,7 @@ test('a denial says where it leads and whether anything is there', async () => {
   expect(denial('.netrc')).toMatchObject({ exists: true })
   expect(denial('.gnupg')).toMatchObject({ exists: false })
   expect(denial('.config/gcloud')).toMatchObject({ real: join(home, '.config/gcloud'), exists: false })
+  expect(denial('.cargo/credentials')).toMatchObject({ real: join(home, 'vault/credentials'), exists: false })
 })
 
 const nobody = 65_534
