@@ -12,6 +12,8 @@ export interface Live {
   readonly unreadable: readonly string[]
   /** It lists as many as are looked at, so there may be more */
   readonly isFull: boolean
+  /** All that it lists was looked at */
+  readonly isWhole: boolean
   /** Digest of instructions, prompts and resource templates as they are listed now */
   readonly restDigest: string
 }

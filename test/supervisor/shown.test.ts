@@ -1,4 +1,6 @@
 // What callers are shown of servers that are down, slow or hostile: nothing that they could not call, and it comes back by itself.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RawJson } from '../../src/lib/raw-json.ts'
 import type { SandboxExit } from '../../src/sandbox/driver.ts'
@@ -7,6 +9,7 @@ import { eventually } from '../support/eventually.ts'
 import { fixture, plainLaunch } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
+import { tempDir } from '../support/temp-dir.ts'
 import { turns } from '../support/turns.ts'
 
 const waiting = {
@@ -41,6 +44,17 @@ test('a server that was lost lists nothing while it waits, its call fails by tha
   await eventually(() => stateOf(all) === 'ready', 10_000) // nobody asked for it
   expect(await shown(all)).toEqual(crashing)
   expect((await all.supervisor.tools(caller(), null, waiting)).generation).toBeGreaterThan(generation)
+})
+
+test('a tool under a name that nobody can accept is not shown, and nothing is held against its server', async () => {
+  await using dir = await tempDir()
+  const record = join(dir.path, 'record')
+  await writeFile(`${record}.silent`, JSON.stringify({ unknown: "json:1},{'name':'two words'" }))
+  const args = [fixture('changes.mjs'), record]
+  await using all = await superviseAll([serverSettings('changes.mjs', { args })])
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  for (const _ of [1, 2]) expect(await shown(all)).toEqual(['fixture_change', 'fixture_echo'])
+  expect(await call(all, 'echo')).toMatchObject({ type: 'output' })
 })
 
 test('a server that was given up lists nothing until it is started by name', async () => {

@@ -16,6 +16,17 @@ export const event = (
 export const acceptance = (server: string, by: string, tools: ReadonlyMap<string, unknown>): Happening =>
   event('surface/accepted', server, { by, tools: [...tools.keys()], borrowed: borrowed(tools.keys()) })
 
+/** Why a server of a static surface is halted that lists these. */
+export const undeclaredWords = (tools: readonly string[]): string =>
+  `it lists ${tools.slice(0, 5).join(', ')}, which nobody declared, and its surface is static: a server that lists by client or changes as it runs needs surface: dynamic`
+
+/** Why what was accepted can't be called where a server lists more than is looked at. */
+export const beyondWords = (limit: number): string =>
+  `they were accepted, and are not among the first ${limit} tools that it lists, which is all that is looked at: raise tools.per_server`
+
+/** What has a server's tools called that are not accepted. */
+export const mendOf = (server: string): string => `sallyport accept ${server}`
+
 /** What the failure table calls its events. */
 export const failureEvents: Readonly<Record<string, string>> = {
   'MP-FH-001': 'server/unavailable',

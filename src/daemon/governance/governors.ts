@@ -29,7 +29,7 @@ import { event, tellRefusal } from './failure-events.ts'
 import { Outcomes } from './outcomes.ts'
 import type { Outfits } from '../machine/outfits.ts'
 import type { JournalRecorder } from './recorder.ts'
-import { digestOfTool, unreadableDigest } from './seen.ts'
+import { digestOfTool, unreadableDigest, toolName } from './seen.ts'
 import type { Surfaces } from './surfaces.ts'
 import { validate } from './validate.ts'
 
@@ -231,6 +231,8 @@ export class Governors implements AsyncDisposable {
     const name = typeof tool === 'object' && tool !== null && 'name' in tool ? tool.name : null
     if (typeof name !== 'string') return false
     const standing = ledger.standing(server.name, instance, 'tool', name)
+    if (standing.state === 'unknown' && instance !== null && toolName.test(name))
+      surfaces.strays(server, instance, name)
     if (standing.state !== 'accepted' || standing.tool === null) return false
     const digest = digestOfTool(tool)
     if (digest === standing.tool.surfaceDigest) return true

@@ -23,7 +23,8 @@ const maxToolLength = 262_144
 const maxLength = 1_048_576
 /** Stands for the digest of a tool that was accepted, and is listed now as nobody can read it */
 export const unreadableDigest = 'unreadable'
-const toolName = /^[A-Za-z0-9_.-]{1,128}$/
+/** Names under which tools can be accepted; what has another is passed over */
+export const toolName = /^[A-Za-z0-9_.-]{1,128}$/
 
 /** A surface in the form in which it is compared and accepted. */
 export interface Seen {
@@ -33,6 +34,8 @@ export interface Seen {
   readonly digests: Map<string, string>
   /** Names of what is no tool, since nobody can tell what it is; where one of that name was accepted, it has changed */
   readonly unreadable: readonly string[]
+  /** Tools are listed beyond those that are looked at */
+  readonly isCut: boolean
   /** Null where only the tools were asked for */
   readonly rest: SeenRest | null
 }
@@ -127,7 +130,7 @@ export function readSurface(
 ): Seen {
   const codeDigest = codeOf(server)
   const profile = profileOf(server)
-  const { digests, unreadable } = digestsOf(tools, before)
+  const { digests, unreadable, isCut } = digestsOf(tools, before)
   const readable = [...digests].flatMap(([name, surfaceDigest]): [string, AcceptedTool][] => {
     const declaration = proposal(server, profile, name, tools.get(name))
     return declaration === null ? [] : [[name, { declaration, surfaceDigest }]]
@@ -138,6 +141,7 @@ export function readSurface(
     tools: new Map(readable),
     digests,
     unreadable,
+    isCut,
     rest: rest === null ? null : digestsOfRest(rest),
   }
 }
@@ -149,7 +153,7 @@ export function readSurface(
 function digestsOf(
   tools: ReadonlyMap<string, unknown>,
   before: AcceptedSurface | null,
-): Pick<Seen, 'digests' | 'unreadable'> {
+): Pick<Seen, 'digests' | 'unreadable' | 'isCut'> {
   const isAccepted = ([name]: readonly [string, unknown]): boolean => before?.tools.has(name) === true
   const all = [...tools]
   const inOrder =
@@ -168,7 +172,7 @@ function digestsOf(
     if (left < 0) break
     digests.set(name, digest)
   }
-  return { digests, unreadable }
+  return { digests, unreadable, isCut: left < 0 }
 }
 
 /** What was seen beside its tools; throws where they alone were looked at. */

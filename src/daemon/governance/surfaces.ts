@@ -14,7 +14,7 @@ import type { InstanceId } from '../../lib/ids.ts'
 import type { Observation, Peer } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
-import { acceptance, event } from './failure-events.ts'
+import { acceptance, beyondWords, event, mendOf, undeclaredWords } from './failure-events.ts'
 import {
   choose,
   digestOfInstructions,
@@ -106,6 +106,16 @@ export class Surfaces {
     )
   }
 
+  /** An instance listed a tool to its host that it did not list to us, and nobody declared; a dynamic surface may come to it yet. */
+  strays({ name, surface }: ServerSettings, instance: InstanceId, tool: string): void {
+    const { ledger, quarantine } = this.#ports
+    const isDeclared = ledger.accepted(name)?.tools.has(tool) ?? true
+    if (surface === 'dynamic' || isDeclared || ledger.live(instance)?.isWhole !== true) return
+    const halt = (): Promise<void> => quarantine(name, 'MP-FH-005', undeclaredWords([tool]))
+    const halted = this.#inTurn(name, async () => (ledger.quarantine(name) === null ? halt() : undefined))
+    halted.catch(() => undefined)
+  }
+
   /** Instructions go to hosts before anything else of a server is known, and only those that were accepted. */
   introduces(server: ServerSettings, instructions: string): boolean {
     const { ledger, codeOf } = this.#ports
@@ -120,6 +130,7 @@ export class Surfaces {
   async #observe(seen: Seen, instance: InstanceId, listed: number): Promise<void> {
     const { ledger, emit } = this.#ports
     const { server, digests, codeDigest, rest } = seen
+    const isFull = listed >= this.#ports.toolLimit()
     const isFirst = ledger.accepted(server.name) === null
     if (isFirst && rest !== null && server.acceptance === 'first-use')
       await this.#accept(seen, rest, 'first-use')
@@ -134,22 +145,21 @@ export class Surfaces {
     if (accepted === null || !isSameServer(accepted, identity)) {
       this.#ports.replaced(server.name)
       const reason = accepted === null ? 'nothing was accepted yet' : 'it is another version, or other code'
-      emit(event('surface/unaccepted', server.name, { reason, mend: `sallyport accept ${server.name}` }))
+      emit(event('surface/unaccepted', server.name, { reason, mend: mendOf(server.name) }))
     } else {
       for (const name of seen.unreadable) if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
       change = compareSurface(accepted, digests, rest?.restDigest ?? accepted.restDigest)
       change = { ...change, undeclared: await this.#judge(seen, accepted, change) }
       // They may be listed further on, where nobody looks: they are not callable, and that is nobody's violation.
-      const { missing } = change
-      if (listed >= this.#ports.toolLimit() && missing.length > 0)
-        this.#tellUnaccepted(server.name, missing, beyond(this.#ports.toolLimit()))
+      if (isFull) this.#tellUnaccepted(server.name, change.missing, beyondWords(this.#ports.toolLimit()))
     }
     ledger.observe(instance, {
       ...identity,
       change,
       digests,
       unreadable: seen.unreadable,
-      isFull: listed >= this.#ports.toolLimit(),
+      isFull,
+      isWhole: !isFull && !seen.isCut,
       restDigest: rest?.restDigest ?? accepted?.restDigest ?? '',
     })
   }
@@ -168,8 +178,7 @@ export class Surfaces {
     await this.#tellReturned(seen, accepted)
     if (undeclared.length === 0) return undeclared
     if (server.surface === 'static') {
-      const what = `it lists ${undeclared.slice(0, 5).join(', ')}, which nobody declared, and its surface is static: a server that lists by client or changes as it runs needs surface: dynamic`
-      await this.#ports.quarantine(server.name, 'MP-FH-005', what)
+      await this.#ports.quarantine(server.name, 'MP-FH-005', undeclaredWords(undeclared))
       return undeclared
     }
     if (server.acceptance !== 'first-use') {
@@ -192,8 +201,7 @@ export class Surfaces {
 
   #tellUnaccepted(server: string, tools: readonly string[], reason: string): void {
     if (tools.length === 0) return
-    const mend = `sallyport accept ${server}`
-    this.#ports.emit(event('surface/unaccepted', server, { tools, reason, mend }))
+    this.#ports.emit(event('surface/unaccepted', server, { tools, reason, mend: mendOf(server) }))
   }
 
   /** Records changes that were not told before, each a violation of the tool's trust. */
@@ -275,9 +283,6 @@ export class Surfaces {
     emit(acceptance(server.name, by, new Map(fresh)))
   }
 }
-
-const beyond = (limit: number): string =>
-  `they were accepted, and are not among the first ${limit} tools that it lists, which is all that is looked at: raise tools.per_server`
 
 /** What of a surface is no tool, as it becomes accepted. */
 type Rest = Pick<AcceptedSurface, 'restDigest' | 'instructionsDigest'>
