@@ -8,7 +8,8 @@
 export function foldKey(key: string): string {
   if (/^[a-z0-9_/.-]*$/.test(key)) return key
   const visible = (key.split('\0')[0] ?? '').normalize('NFKC').replace(/[\p{Cc}\p{Cf}\p{Z}\p{DI}]/gu, '')
-  return visible.toLowerCase().replaceAll('\u0131', 'i')
+  // Through the upper case, in which letters with several lower ones meet: ß and ss, \u03c2 and \u03c3, the dotless i and i.
+  return visible.toLowerCase().toUpperCase().toLowerCase()
 }
 
 /** The spellings that are meant, by their fold. */

@@ -27,6 +27,15 @@ test.each(['params', 'taskId', '_meta', 'param', 'x', 'método', '__proto__', ''
   expect(confusable([key], known)).toBe(null)
 })
 
+test.each([
+  ['stra\u00dfe', 'STRASSE'],
+  ['STRA\u1e9eE', 'strasse'],
+  ['\u03bf\u03b4\u03bf\u03c3', '\u03bf\u03b4\u03bf\u03c2'],
+])('%s and %s are one key to who compares them in upper case, or as Unicode folds them', (one, other) => {
+  expect(foldKey(one)).toBe(foldKey(other))
+})
+
 test('folding is stable', () => {
-  for (const key of ['Params', 'tas\u212aId', 'ＡＢＣ', 'x']) expect(foldKey(foldKey(key))).toBe(foldKey(key))
+  for (const key of ['Params', 'tas\u212aId', 'ＡＢＣ', 'x', 'Stra\u1e9ee', '\u039f\u03a3'])
+    expect(foldKey(foldKey(key))).toBe(foldKey(key))
 })
