@@ -200,7 +200,10 @@ const reachGateOf = async (
 ): Promise<GatedSandbox> => {
   const gate = await (plan.driver === 'docker'
     ? confineInContainer(plan, { signal })
-    : confine(plan, { signal, start: (path) => host.launchers.take(path) }))
+    : confine(plan, { signal, start: (path) => host.launchers.take(path) }).finally(() => {
+        // The next launcher, when the server has been told to go: to fork the daemon while a sandbox is built makes that one wait.
+        host.launchers.prepare()
+      }))
   if (host.facts.uid === 0) host.holdUid(plan.spec.hostUid, gate.ended)
   return gate
 }

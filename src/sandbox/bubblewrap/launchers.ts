@@ -48,8 +48,6 @@ export class Launchers implements AsyncDisposable {
     if (path !== this.#path) return startLauncher(path)
     const spare = this.#spare
     this.#spare = null
-    // The next one is started while the sandbox of this one is built.
-    this.prepare()
     if (spare === null || hasEnded(spare)) return startLauncher(path)
     // One that somebody stopped would be waited for until the launch is too late.
     if (isStopped(spare.pid ?? 0)) {

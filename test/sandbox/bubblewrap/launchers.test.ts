@@ -45,6 +45,8 @@ describe('one that waits', () => {
     expect(spares()).toEqual([])
     const taken = await launchers.take(initPath)
     expect(taken.pid).not.toBe(first)
+    expect(spares()).toEqual([taken.pid])
+    launchers.prepare()
     await eventually(() => spares().length === 2)
     taken.kill('SIGKILL')
     await once(taken, 'exit')
