@@ -175,10 +175,11 @@ test('that a tool has broken its word is an event, and it loses its trust and it
 
 test('others have their turns while many tools are cleaned that were not shown before', async () => {
   const args = [fixture('many-tools.mjs'), '100']
-  await using all = await superviseAll([serverSettings('many-tools.mjs', { args })])
-  await all.supervisor.start(caller(), 'fixture', waiting)
+  const names = ['one', 'two', 'three', 'four']
+  await using all = await superviseAll(names.map((name) => serverSettings('many-tools.mjs', { args, name })))
+  for (const name of names) await all.supervisor.start(caller(), name, waiting)
   const seen = turns()
-  expect(await shown(all)).toHaveLength(100)
+  expect(await shown(all)).toHaveLength(400)
   seen.stop()
   expect(seen.count()).toBeGreaterThan(0)
 })
