@@ -85,11 +85,10 @@ export class Caller implements AsyncDisposable {
     this.#socket = socket
     socket.removeAllListeners('error')
     socket.on('data', (chunk) => this.#receive(chunk))
-    socket.on('error', (error: NodeJS.ErrnoException) => this.#fail(translate(path, error)))
+    // Somebody listened: a daemon that was killed since, or one that had no descriptor for one more.
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#fail(closed(path, error)))
     socket.on('close', () => {
-      this.#fail(
-        new SallyportError('ERR_DAEMON_UNAVAILABLE', `the daemon closed ${path}; is it still running?`),
-      )
+      this.#fail(closed(path))
       this.#closed.resolve()
     })
   }
@@ -225,6 +224,12 @@ function translate(path: string, error: NodeJS.ErrnoException): SallyportError {
 
 /** A daemon is there, and has more to let in than its socket holds. */
 const isFull = (error: unknown): boolean => errnoOf(error) === 'EAGAIN'
+
+function closed(path: string, cause?: NodeJS.ErrnoException): SallyportError {
+  const why = cause === undefined ? '' : ` (${cause.code ?? cause.message})`
+  const message = `the daemon closed ${path}${why}; see whether it still runs, and has descriptors to spare`
+  return new SallyportError('ERR_DAEMON_UNAVAILABLE', message, { path }, { cause })
+}
 
 function unavailable(path: string, why: string, cause?: Error): SallyportError {
   return new SallyportError(

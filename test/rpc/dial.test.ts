@@ -109,6 +109,19 @@ it('a daemon that goes away fails every call in flight and every later one', asy
   server.close()
 })
 
+it('a daemon that lets nobody in, as one without descriptors, is not said to be away', async () => {
+  await using folder = await tempDir()
+  const path = join(folder.path, 's')
+  const server = createServer((socket) => void socket.destroy())
+  await new Promise<void>((resolve) => server.listen(path, resolve))
+  const caller = await dial(path)
+  await expect(caller.call('a', {})).rejects.toMatchObject({
+    code: 'ERR_DAEMON_UNAVAILABLE',
+    message: expect.stringMatching(/^the daemon closed .* \((EPIPE|ECONNRESET)\); see whether it still runs/),
+  })
+  server.close()
+})
+
 it('a handed-over connection starts at the byte behind the answer', async () => {
   await using served = await serveOn(service(async () => null))
   const caller = await dial(served.path)
