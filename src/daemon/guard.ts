@@ -19,7 +19,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { getSystemErrorName } from 'node:util'
 import { refusalOf } from '../config/named-file.ts'
-import { SallyportError } from '../errors.ts'
+import { enough, SallyportError } from '../errors.ts'
 import { within } from '../lib/deadline.ts'
 import type { Logger } from '../lib/logger.ts'
 
@@ -238,9 +238,12 @@ async function start(options: GuardOptions, { descriptors }: Locks): Promise<Ans
   const closed = once(child, 'close')
   const first = Promise.race([
     once(lines, 'line').then(([line]) => String(line)),
-    closed.then(([code]) => `exit ${String(code)}`),
+    closed.then(([code, signal]) => {
+      if (signal !== null) throw cutShort(runtimeDir, `was ended by ${String(signal)}`)
+      return `exit ${String(code)}`
+    }),
   ])
-  const late = (): Error => new Error(`no answer within ${answerMs} ms`)
+  const late = (): Error => cutShort(runtimeDir, `said nothing for ${answerMs} ms`)
   const line = await within(first, answerMs, late).catch((error: unknown) => {
     child.kill('SIGKILL')
     throw failed(runtimeDir, error)
@@ -282,7 +285,15 @@ function running(options: GuardOptions, { directory, pid, runtimeDir }: Holder):
   })
 }
 
+/** A guard that somebody ended, or that got no time: it had nothing to say against the folders. */
+const cutShort = (runtimeDir: string, how: string): SallyportError =>
+  new SallyportError(
+    'ERR_SHORTAGE',
+    `the guard of ${runtimeDir} ${how} as it started, as where memory or time runs out; ${enough}`,
+  )
+
 function failed(runtimeDir: string, cause: unknown): SallyportError {
+  if (cause instanceof SallyportError) return cause
   const why = cause instanceof Error ? cause.message : String(cause)
   return SallyportError.from(new Error(`the guard of ${runtimeDir} could not be started: ${why}`, { cause }))
 }

@@ -117,6 +117,16 @@ it('a guard whose successor is killed as it starts is replaced all the same', as
   await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
 })
 
+it('a guard that is killed as its daemon starts is told of as such, and as no bug', async () => {
+  await using folder = await tempDir()
+  const program = join(folder.path, 'dies')
+  await writeFile(program, '#!/bin/sh\nkill -9 $$\n', { mode: 0o755 })
+  await expect(Guard.hold(options(folder.path, { initPath: program }))).rejects.toMatchObject({
+    code: 'ERR_SHORTAGE',
+    message: expect.stringContaining('was ended by SIGKILL as it started'),
+  })
+})
+
 it('nobody else gets the lock of a daemon that stands still, and whose guard was killed', async () => {
   await using folder = await tempDir()
   const daemon = await holding(folder.path)
