@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { SallyportError } from '../../src/errors.ts'
 import type { AuditRecord } from '../../src/rpc/governed.ts'
-import { configOf, endServe, main, place, serve } from '../support/daemon.ts'
+import { configOf, endServe, fixture, main, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Faults, faults } from '../support/fault.ts'
@@ -257,6 +257,33 @@ describe('a disk', () => {
       await endServe(await serve(at))
     },
   )
+
+  test('that has no room for a long answer alone blocks every call, and says so as any other', async () => {
+    await using at = await place(configOf({ plain: fixture('echo') }, { journal: { evidence_bytes: 1000 } }))
+    await using disk = await ownDisk(at)
+    await using operator = disk.client
+    await using heard = await hearing(operator)
+    await call(operator, 'before')
+    await disk.sh(': > journal/evidence')
+    await call(operator, '"'.repeat(300)) // of which an answer has two backslashes for one
+    await eventually(() => isRefused(call(operator, 'may come before that is known')))
+    const words = 'evidence of [0-9]+ bytes cannot be kept in .*ENOTDIR'
+    for (let n = 0; n < 3; n += 1)
+      await expect(call(operator, 'never')).rejects.toMatchObject({
+        code: 'ERR_JOURNAL',
+        message: expect.stringMatching(words),
+      })
+    await disk.sh('rm journal/evidence')
+    await call(operator, 'after')
+    await heard[Symbol.asyncDispose]()
+    const health = heard.events.filter(({ type }) => ['journal/failed', 'journal/mended'].includes(type))
+    expect(health.map(({ type }) => type)).toEqual(['journal/failed', 'journal/mended'])
+    const logged = await readFile(`${at.folder}/log`, 'utf8')
+    const failures = logged.match(new RegExp(`"reason":"${words}.*"msg":"journal can not be written"`, 'g'))
+    expect(failures).toHaveLength(1)
+    expect(logged.match(/journal can be written again/g)).toHaveLength(1)
+    expect(await operator.call('audit/verify', {})).toMatchObject({ ok: true })
+  })
 
   test('from which permission is taken blocks whoever needs it', async () => {
     await using seen = await witness()

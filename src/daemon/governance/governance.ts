@@ -14,9 +14,10 @@ import type { Emit } from '../../supervisor/ports.ts'
 import type { Redactor } from '../../schema/redactor.ts'
 import type { Actor } from './actor.ts'
 import { Consequences } from './consequences.ts'
-import { event, notKept } from './failure-events.ts'
+import { notKept } from './failure-events.ts'
 import { recordFindings } from './findings.ts'
 import { Governors } from './governors.ts'
+import { Health } from './health.ts'
 import { type Foldable, Keeping } from './keeping.ts'
 import { OwedFile } from './owed-file.ts'
 import { type Applied, Past } from './past.ts'
@@ -59,6 +60,14 @@ export interface GovernanceOptions {
   readonly confided: Confided
 }
 
+/** What a daemon's folders had for it. */
+interface Opened {
+  readonly past: Past
+  readonly keeping: Keeping
+  readonly owed: OwedFile
+  readonly health: Health
+}
+
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
 export class Governance implements AsyncDisposable {
   readonly ledger: Ledger
@@ -74,7 +83,7 @@ export class Governance implements AsyncDisposable {
   readonly #keeping: Keeping
   #listeners = 0
 
-  private constructor(options: GovernanceOptions, past: Past, keeping: Keeping, owed: OwedFile) {
+  private constructor(options: GovernanceOptions, { past, keeping, owed, health }: Opened) {
     const { settings, directory, emit, codeOf, stands, redactor, confided, separation } = options
     this.#options = options
     this.ledger = past.ledger
@@ -123,7 +132,8 @@ export class Governance implements AsyncDisposable {
       quarantine: (...reason) => this.consequences.quarantine(...reason),
     })
     const { surfaces } = this
-    this.governors = new Governors({ ...options, ledger, permits, approvals, surfaces, recorder })
+    const owing = health.of('outcomes')
+    this.governors = new Governors({ ...options, ledger, permits, approvals, surfaces, recorder, owing })
   }
 
   /** Reads the journal and ends what it left open. Throws what `Keeping.open` throws. */
@@ -133,7 +143,7 @@ export class Governance implements AsyncDisposable {
     const ledger = new Ledger(settings.trust)
     const past = new Past(ledger)
     const key = await loadKey(keyPath, directory)
-    const tell = (type: string, detail = {}): void => emit(event(type, null, detail))
+    const health = new Health(emit)
     const warn = (...failure: Parameters<typeof notKept>): void => emit(notKept(...failure))
     const owed = new OwedFile({ paths: owedPaths, key, redactor, warn })
     const keeping = Keeping.open({
@@ -149,12 +159,9 @@ export class Governance implements AsyncDisposable {
       folds: { past, ...options.folds },
       record: (type, body) => governance.recorder.record(type, body),
       warn,
-      health: (failure) =>
-        failure === null
-          ? tell('journal/mended')
-          : tell('journal/failed', { ...failure.toRpc().data, reason: failure.message }),
+      health: health.of('journal'),
     })
-    const governance = new Governance(options, past, keeping, owed)
+    const governance = new Governance(options, { past, keeping, owed, health })
     const inherited = owed.read()
     await recordFindings(keeping, inherited, governance.recorder, emit)
     keeping.keepHead()

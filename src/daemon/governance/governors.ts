@@ -26,6 +26,7 @@ import type { Emit } from '../../supervisor/ports.ts'
 import { ArgumentSchemas } from './argument-schemas.ts'
 import { confirm } from './confirm.ts'
 import { event, tellRefusal } from './failure-events.ts'
+import type { Tell } from './health.ts'
 import { Outcomes } from './outcomes.ts'
 import type { Outfits } from '../machine/outfits.ts'
 import type { JournalRecorder } from './recorder.ts'
@@ -42,6 +43,8 @@ export interface GovernorParts {
   readonly surfaces: Surfaces
   readonly recorder: JournalRecorder
   readonly emit: Emit
+  /** Told when outcomes can't be recorded, and nothing is called therefore, and when they are */
+  readonly owing: Tell
   /** Leases for calls, and who was in flight when */
   readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
   readonly confided: Pick<Confided, 'add'>
@@ -73,7 +76,7 @@ export class Governors implements AsyncDisposable {
 
   constructor(parts: GovernorParts) {
     this.#parts = parts
-    this.#outcomes = new Outcomes(parts.recorder)
+    this.#outcomes = new Outcomes(parts.recorder, parts.owing)
   }
 
   /** The governor under a policy; `versionOf` tells what decides about a server's calls from what did before. */

@@ -2,6 +2,7 @@
 import { recordOutcome } from '../../call/govern.ts'
 import type { Ended, Recorder, Told } from '../../call/ports.ts'
 import type { SallyportError } from '../../errors.ts'
+import type { Tell } from './health.ts'
 
 /** Longest that an outcome waits for other records to be written with, ms */
 const putOffMs = 5
@@ -15,6 +16,7 @@ const mostOwed = 67_108_864
  */
 export class Outcomes {
   readonly #recorder: Recorder
+  readonly #tell: Tell
   readonly #mostOwed: number
   #ended: Ended[] = []
   #isSoon = false
@@ -28,8 +30,9 @@ export class Outcomes {
   /** What the journal said last of what is owed */
   #failure: SallyportError | null = null
 
-  constructor(recorder: Recorder, most = mostOwed) {
+  constructor(recorder: Recorder, tell: Tell, most = mostOwed) {
     this.#recorder = recorder
+    this.#tell = tell
     this.#mostOwed = most
   }
 
@@ -69,7 +72,9 @@ export class Outcomes {
   async pay(): Promise<SallyportError | null> {
     this.#paying ??= this.#pay().finally(() => (this.#paying = null))
     await this.#paying
-    return this.#owed.length === 0 ? null : this.#failure
+    if (this.#owed.length > 0) return this.#failure
+    this.#tell(null)
+    return null
   }
 
   /** Records what is left, before the journal is closed. */
@@ -110,6 +115,7 @@ export class Outcomes {
 
   #owe(ended: Ended, failure: SallyportError): void {
     this.#failure = failure
+    if (failure.code === 'ERR_JOURNAL') this.#tell(failure)
     this.#owed.push(this.#kept(ended, failure))
     this.#again ??= setTimeout(() => {
       this.#again = null

@@ -203,7 +203,7 @@ describe('what the journal does not take', () => {
       if (!isBroken) lines.push(ended)
       queueMicrotask(() => (isBroken ? told.failed(failure) : told.durable({ seq: 1 })))
     }
-    const outcomes = new Outcomes({ outcome } as Recorder, 1000)
+    const outcomes = new Outcomes({ outcome } as Recorder, () => undefined, 1000)
     const ended = (bytes: string): Ended => ({
       admission: {} as Admission,
       outcome: { ...good, bytes },
@@ -225,7 +225,7 @@ describe('what the journal does not take', () => {
       if (failure === null) lines.push(ended)
       queueMicrotask(() => (failure === null ? told.durable({ seq: 1 }) : told.failed(failure)))
     }
-    const outcomes = new Outcomes({ outcome } as Recorder)
+    const outcomes = new Outcomes({ outcome } as Recorder, () => undefined)
     outcomes.add({ admission: {} as Admission, outcome: good, used: null })
     await outcomes.settled()
     expect(await outcomes.pay()).toBe(null)
