@@ -1,5 +1,5 @@
 // Asks the thread that judges arguments: one question at a time, one server and principal after the other, and no schema that was a burden twice.
-import { ArgumentThread, type Verdict } from './argument-thread.ts'
+import { absent, ArgumentThread, type Verdict } from './argument-thread.ts'
 import type { Question } from './argument-worker.ts'
 
 /** Memory that the thread has for short arguments, and at most */
@@ -81,14 +81,23 @@ export class ArgumentJudge implements AsyncDisposable {
     const room = roomFor(asked.question)
     if (room === null) return tooLong
     if ((this.#thread?.memoryBytes ?? room) < room) this.#letGo()
-    const thread = (this.#thread ??= new ArgumentThread(room))
-    const verdict = await thread.ask(asked.question)
+    const verdict = await this.#askThread(asked.question, room)
     if (verdict.kind !== 'answer' || room > usualBytes) this.#letGo()
     if (verdict.kind === 'answer') return verdict.problem
     if (this.#isOver) return 'Sallyport is stopping'
     if (!isToBlame(verdict, asked.question)) return unjudged(verdict)
     counts.set(digest, (counts.get(digest) ?? 0) + 1)
     return lost(verdict, (counts.get(digest) ?? 0) >= maxStrikes ? asked.server : null)
+  }
+
+  /** A thread that the machine has no process or memory for is thrown by Node, and not told of by the thread. */
+  async #askThread(question: Question, room: number): Promise<Verdict> {
+    try {
+      this.#thread ??= new ArgumentThread(room)
+    } catch (error) {
+      return absent(error)
+    }
+    return this.#thread.ask(question)
   }
 
   /** It is on its way out, and nobody listens to it any more. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { SallyportError } from '../errors.ts'
 import { build } from '../lib/build.ts'
 import { limitsAsGiven } from '../lib/engine.ts'
 import { isGone, ReplacedError } from '../lib/late.ts'
@@ -95,9 +96,9 @@ export class ArgumentThread implements AsyncDisposable {
 }
 
 /** Before it has loaded it has read nothing of any schema. */
-const absent = (error: Error): Verdict => ({
+export const absent = (error: unknown): Verdict => ({
   kind: 'absent',
-  problem: (isGone(error) ? new ReplacedError(error) : error).message,
+  problem: isGone(error) ? new ReplacedError(error).message : SallyportError.from(error).message,
 })
 
 const faultOf = (error: Error): Verdict => ({

@@ -109,6 +109,12 @@ export const findings: readonly Finding[] = [
     },
   },
   {
+    as: 'an ordinary user',
+    seed: null,
+    found: 'a call whose arguments a thread judges ended the daemon, where none could be made',
+    tests: { 'schema/argument-judge.test.ts': ['where the machine makes no thread'] },
+  },
+  {
     as: 'either',
     seed: null,
     found: 'a server that ended while there was no descriptor to look with took the daemon along',

@@ -8,6 +8,8 @@ import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { ArgumentJudge } from '../../src/schema/argument-judge.ts'
 import type { Question } from '../../src/schema/argument-worker.ts'
+import { asUser } from '../support/as-user.ts'
+import { isRoot } from '../support/user.ts'
 
 const honest = { type: 'object', properties: { text: { pattern: '^[a-z]+$' } } }
 const slow = { type: 'object', properties: { text: { pattern: '^(a+)+$' } } }
@@ -93,6 +95,18 @@ test('a thread that gets no processor is waited for, and its schema is not to bl
   child.kill('SIGCONT')
   expect((await lines.next()).value).toBe('null')
   await ended
+})
+
+test('where the machine makes no thread, arguments are not judged and nothing ends; once it does, they are', async () => {
+  const fixture = 'fixtures/judge-without-thread.ts'
+  const path = fileURLToPath(new URL(`../${fixture}`, import.meta.url))
+  const said = isRoot ? await asUser(fixture) : (await promisify(execFile)(process.execPath, [path])).stdout
+  expect(said.trim().split('\n')).toEqual([
+    expect.stringMatching(
+      /^nothing can judge them .*EAGAIN; stop what uses up descriptors, memory, processes/,
+    ),
+    'null',
+  ])
 })
 
 test('one server’s many schemas take no memory that another one’s are judged in', async () => {

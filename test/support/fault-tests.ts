@@ -215,7 +215,7 @@ export const faultRows: readonly FaultRow[] = [
   },
   {
     number: 23,
-    fault: 'no room on the disk, no descriptors, no memory for a process',
+    fault: 'no room on the disk, no descriptors, no memory for a process, no thread to be made',
     tests: {
       'integration/faults.test.ts': ['23: '],
       'integration/unproven.test.ts': [
@@ -223,7 +223,11 @@ export const faultRows: readonly FaultRow[] = [
         'a daemon that is told to end does',
       ],
       'integration/at-rest.test.ts': ['23: '],
-      'integration/disk.test.ts': ['that fails in any way blocks every call'],
+      'schema/argument-judge.test.ts': ['where the machine makes no thread'],
+      'integration/disk.test.ts': [
+        'that fails in any way blocks every call',
+        'that has no room for a long answer',
+      ],
     },
   },
   {
