@@ -8,6 +8,7 @@ import { deniedProbes } from './battery/denied.ts'
 import { deviceProbes } from './battery/devices.ts'
 import { egressProbes } from './battery/egress.ts'
 import { fileProbes } from './battery/files.ts'
+import { foreignCallProbes } from './battery/foreign-calls.ts'
 import { gateProbes } from './battery/gate.ts'
 import { givenProbes } from './battery/given.ts'
 import { judgedProbes } from './battery/judged.ts'
@@ -36,6 +37,7 @@ export const catalogue: readonly Probe[] = [
   ...privilegeProbes,
   ...deviceProbes,
   ...callProbes,
+  ...foreignCallProbes,
   ...argumentProbes,
   ...socketProbes,
   ...reachProbes,

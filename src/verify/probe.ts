@@ -8,6 +8,7 @@ import type { Attempt } from './attempt.ts'
 import type { Canaries } from './lab/canaries.ts'
 import type { Exhibit } from './lab/exhibit.ts'
 import type { ControlId } from './arms/controls.ts'
+import type { ForeignCalls } from './lab/foreign-calls.ts'
 import type { KernelInside, Lab } from './lab/lab.ts'
 import type { Layer, ProbeGroup } from './result.ts'
 import type { WayOut } from './lab/way-out.ts'
@@ -37,6 +38,8 @@ export interface Scene {
   readonly hasSwap: boolean
   /** Whether this kernel counts processes in a sandbox's own user namespace */
   readonly countsPerNamespace: boolean
+  /** Tables of calls that this kernel has beside its own */
+  readonly foreign: ForeignCalls
   /** Programs of the host that have a setuid bit */
   readonly setuidPrograms: readonly string[]
   /** A file on the host with a capability for whoever executes it, or null where there is none */

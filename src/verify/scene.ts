@@ -67,7 +67,11 @@ export const sceneOf = async (
   subject: Subject,
   { spec, enforcedBy, kernel }: Confined,
   { host, canaries, exhibit, wayOut }: Grounds,
-  { exposure, neighbour }: { readonly exposure: Exposure; readonly neighbour: Neighbour },
+  {
+    exposure,
+    neighbour,
+    foreign,
+  }: Pick<Scene, 'foreign'> & { readonly exposure: Exposure; readonly neighbour: Neighbour },
 ): Promise<Scene> => {
   const { server, profile } = subject
   return {
@@ -85,6 +89,7 @@ export const sceneOf = async (
     groupsMissing: missingIn(host.limits),
     hasSwap: await swaps(),
     countsPerNamespace: host.limits.nprocPerNamespace,
+    foreign,
     setuidPrograms: await setuidPrograms(),
     capable: exhibit.capable,
     incapable: exhibit.incapable,

@@ -20,6 +20,7 @@ import { tryArms } from './arms/arms.ts'
 import type { ControlId } from './arms/controls.ts'
 import { exposureOf } from './arms/exposure.ts'
 import { makeExhibit } from './lab/exhibit.ts'
+import { foreignCallsOf } from './lab/foreign-calls.ts'
 import { inGvisor } from './gvisor/gvisor.ts'
 import { judge } from './judge.ts'
 import { answersInside, answersOutside, type Planned } from './lab/inside.ts'
@@ -174,7 +175,8 @@ const tryAll = async (
   const { spec, enforcedBy, kernel } = confined
   await using neighbour = await startNeighbour(lab, await chooseListeners(kernel))
   const exposure = await exposureOf(planted.program, canaries)
-  const scene = await sceneOf(subject, confined, grounds, { exposure, neighbour })
+  const foreign = await foreignCallsOf(lab)
+  const scene = await sceneOf(subject, confined, grounds, { exposure, neighbour, foreign })
   const planned = catalogue
     .filter(({ control }) => options.controls?.includes(control) ?? true)
     .map((probe): Planned => ({ probe, trial: probe.trial(scene) }))

@@ -7,7 +7,7 @@ import { catalogue } from '../../src/verify/catalogue.ts'
 import type { ControlId } from '../../src/verify/arms/controls.ts'
 import type { Verdict, Verification } from '../../src/verify/result.ts'
 import { asUser } from '../support/as-user.ts'
-import { daemons } from '../support/escape.ts'
+import { bareAttempts, daemons } from '../support/escape.ts'
 import { isSound } from '../support/verification.ts'
 
 type Found = Verification & { readonly leftAtHome: readonly string[] }
@@ -47,10 +47,15 @@ const untriedPasses = ({ probes }: Verification): string[] =>
 const of = ({ probes }: Verification, wanted: Verdict): string[] =>
   probes.flatMap(({ id, verdict }) => (verdict === wanted ? [id] : []))
 
+/** Calls of other tables that this machine's kernel answers, outside of any sandbox. */
+const bare = await bareAttempts('syscalls.foreign')
+
 /** What neither the profile nor this machine has: everything else is tried. */
 const nothingOf = (profile: string, daemon: 'root' | 'user'): string[] => [
   ...(existsSync('/proc/sysrq-trigger') ? [] : ['proc.sysrq']),
-  ...(process.arch === 'arm64' ? ['syscalls.x32', 'syscalls.i386'] : []),
+  ...(bare['syscalls.foreign-architecture'] === 'open'
+    ? []
+    : [...(bare['syscalls.foreign-numbers'] === 'open' ? [] : ['syscalls.x32']), 'syscalls.i386']),
   'syscalls.one-program',
   ...(profile === 'offline' ? ['network.relay-end'] : []),
   ...(daemon === 'root' ? [] : ['files.staged']),

@@ -244,32 +244,6 @@ export const callProbes: readonly Probe[] = [
     }),
   },
   {
-    id: 'syscalls.x32',
-    number: 64,
-    group: 'syscalls',
-    protects: 'A call under its x32 number, which the filter’s numbers do not mean, ends the caller.',
-    control: 'seccomp',
-    trial: () =>
-      arch === 'x64'
-        ? {
-            expected: 'killed',
-            attempts: [stops(['foreign-numbers'], ['killed'])],
-            outside: [stops(['foreign-architecture'], [], 'another table of calls')],
-          }
-        : inapplicable('killed', 'arm64 has no x32', 'on x64'),
-  },
-  {
-    id: 'syscalls.i386',
-    number: 65,
-    group: 'syscalls',
-    protects: 'A call of the 32-bit architecture, which the filter’s numbers do not mean, ends the caller.',
-    control: 'seccomp',
-    trial: () =>
-      arch === 'x64'
-        ? { expected: 'killed', attempts: [stops(['foreign-architecture'], ['killed'])] }
-        : inapplicable('killed', 'arm64 has no i386', 'on x64'),
-  },
-  {
     id: 'syscalls.filter',
     number: 67,
     group: 'syscalls',
