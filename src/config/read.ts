@@ -1,6 +1,6 @@
 // Bytes of a file that decides over others, read only when nobody else can have written them.
 import { constants } from 'node:fs'
-import { open, type FileHandle } from 'node:fs/promises'
+import { lstat, open, type FileHandle } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import { followTrusted, type Distrust } from '../lib/trusted-path.ts'
 
@@ -26,18 +26,25 @@ export async function readTrusted(
   limitBytes = mostBytes,
 ): Promise<TrustedFile> {
   const followed = await followTrusted(path, owners)
-  if (!followed.isTrusted) throw unsafe(path, followed.distrust)
+  if (!followed.isTrusted) throw await distrusted(path, followed.distrust)
   await using file = await openFile(followed.real)
   const stats = await file.handle.stat({ bigint: true })
   if (stats.ino !== followed.found.ino || stats.dev !== followed.found.dev)
     throw unsafe(path, { place: followed.real, what: 'was replaced while it was read', mend: 'try again' })
-  if (!stats.isFile()) throw malformed(path, 'something that is not a regular file', 'a file')
+  if (!stats.isFile()) throw malformed(path, notRegular, 'a file')
   if (stats.size > limitBytes) throw malformed(path, `${stats.size} bytes`, `at most ${limitBytes} bytes`)
   return {
     path: followed.real,
     text: decode(path, await readAll(file.handle, limitBytes), limitBytes),
     links: Number(stats.nlink),
   }
+}
+
+/** Nobody is told to take the mode of a device, a pipe or a socket away: those are no files to begin with. */
+async function distrusted(path: string, distrust: Distrust): Promise<SallyportError> {
+  const found = await lstat(distrust.place)
+  const isPlain = found.isFile() || found.isDirectory() || found.isSymbolicLink()
+  return isPlain ? unsafe(path, distrust) : malformed(path, notRegular, 'a file')
 }
 
 /** O_NONBLOCK: a FIFO in the file's place must not hold us; O_NOFOLLOW: its links are resolved already. */
@@ -66,6 +73,8 @@ function decode(path: string, bytes: Buffer, limitBytes: number): string {
     throw malformed(path, 'bytes that are not UTF-8', 'UTF-8 text', error)
   }
 }
+
+const notRegular = 'something that is not a regular file'
 
 const malformed = (path: string, got: string, expected: string, cause?: unknown): SallyportError =>
   new SallyportError(

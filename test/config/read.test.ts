@@ -72,6 +72,7 @@ describe('is refused as malformed', () => {
   test('a folder, and a device', async () => {
     await using at = await config()
     expect(await at.refused(at.folder)).toContain('not a regular file')
+    expect(await at.refused('/dev/null')).toContain('not a regular file')
   })
 
   test('a file of more than a mebibyte', async () => {
