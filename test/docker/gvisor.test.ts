@@ -93,6 +93,8 @@ test('a runsc that lets nobody reach the supervisor is refused with the argument
       judgeGvisor('runsc', having(runsc), network)
   const open = { runtimeArgs: ['--platform=kvm', '--host-uds=open'] }
   expect(judge({ runtimeArgs: ['--platform=kvm'] })).toThrow('"--host-uds=open"')
+  expect(judge({ path: '/usr/bin/runsc' })).toThrow('"--host-uds=open"')
+  expect(judge({ runtimeType: 'io.containerd.runsc.v1' })).not.toThrow()
   expect(judge(open)).not.toThrow()
   expect(judge(open, 'allowlist')).toThrow(/allowlist is made of; use the engine’s usual runtime/)
 })

@@ -22,12 +22,14 @@ export const judgeGvisor = (
   info: EngineInfo,
   network: SandboxSpec['network']['mode'],
 ): void => {
-  const { runtimeArgs } = describe(info.Runtimes[name])
-  const hasSockets = runtimeArgs?.some((argument) =>
+  const { path, runtimeArgs } = describe(info.Runtimes[name])
+  // What the engine starts itself has no arguments where it tells none.
+  const told = runtimeArgs ?? (path === undefined || !isProgram(path) ? undefined : [])
+  const hasSockets = told?.some((argument) =>
     /^--?(host-uds=(open|all)|fsgofer-host-uds(=true)?)$/.test(argument),
   )
   // A runtime that is a shim has its arguments in a file of its own, which the engine does not tell.
-  if (runtimeArgs !== undefined && hasSockets !== true)
+  if (told !== undefined && hasSockets !== true)
     throw unenforceable(
       'runtime',
       `runtime ${name} lets no sandbox connect to the supervisor's socket; add "--host-uds=open" to its runtimeArgs in the engine’s daemon.json`,
@@ -38,6 +40,8 @@ export const judgeGvisor = (
       `runtime ${name} has no listener for calls that are refused (seccomp’s user notification) and takes no route that leads every address to the relay, which the way out of network.mode: allowlist is made of; use the engine’s usual runtime, or a profile without a network`,
     )
 }
+
+const isProgram = (path: string): boolean => basename(path) === 'runsc'
 
 /** Limits of setrlimit(2) that gVisor refuses to set: pending signals and message queues. */
 const unsettable: ReadonlySet<number> = new Set([11, 12])
