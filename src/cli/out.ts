@@ -1,6 +1,7 @@
 // What `--out` names: it has what it had, or is not there, until all that is said stands on the disk, however the command ends.
 import type { Stats } from 'node:fs'
 import {
+  access,
   constants,
   type FileHandle,
   link,
@@ -10,6 +11,7 @@ import {
   realpath,
   rename,
   rm,
+  stat,
 } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { onNamed, outFile } from '../config/named-file.ts'
@@ -41,6 +43,14 @@ export const replaceOut = (path: string, text: string, mode: number, mend?: stri
     }
     if (found.isFile()) await former.truncate()
     await former.writeFile(text)
+  })
+
+/** Throws before any work what `replaceOut` would throw after it, as far as the path tells by itself. */
+export const foreseeOut = (path: string): Promise<void> =>
+  onNamed(outFile(path), async () => {
+    const found = await unlessMissing(stat(path))
+    if (found?.isDirectory()) throw Object.assign(new Error(`${path}: EISDIR`), { code: 'EISDIR' })
+    await access(found === null ? `${dirname(path)}/.` : path, constants.W_OK)
   })
 
 /** Opens the draft of a file that must be new; `mendTaken` is what to do where it is not. */

@@ -1,9 +1,11 @@
 // What `sallyport verify` is to verify: each profile and each server loaded before the first of them is tried.
+import { access, constants } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Verified } from '../config/assertion-file.ts'
 import { enterpriseFolder, namedFolder, userFolder } from '../config/find.ts'
 import type { Host } from '../config/host.ts'
 import { loadSettings } from '../config/load.ts'
+import { onNamed } from '../config/named-file.ts'
 import { placeOfServer } from '../config/origin.ts'
 import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { profileSearch, readLayers, type ProfileSearch } from '../config/profile-layers.ts'
@@ -68,12 +70,26 @@ export async function subjectsOf(named: Named, host: Host): Promise<readonly Ver
   }
   if (named.server.length > 0 || named.allServers === true)
     all.push(...(await serversOf(named, await loadSettings({ ...host, ...path }), host)))
+  else if (named.config !== undefined) await requireThere(named.config)
   if (all.length > 0) return all
   throw new SallyportError(
     'ERR_USAGE',
     'nothing to verify; name a profile with --profile or a server with --server, or say --all or --all-servers',
   )
 }
+
+/** Profiles alone are looked for beside it, and nothing in it is read. */
+const requireThere = (path: string): Promise<void> =>
+  onNamed(
+    {
+      path,
+      as: `--config ${path}`,
+      access: 'read',
+      code: 'ERR_CONFIG_NOT_FOUND',
+      mend: 'name another, or leave --config out',
+    },
+    () => access(path, constants.R_OK),
+  )
 
 async function serversOf(
   { server, allServers, call }: Named,

@@ -11,7 +11,7 @@ import { isGreen, overall } from '../verify/result.ts'
 import type { NamedCall } from '../verify/server/choose-call.ts'
 import { type DriverName, driversIn, examineHost } from '../sandbox/drivers.ts'
 import { interruption } from './interruption.ts'
-import { replaceOut } from './out.ts'
+import { foreseeOut, replaceOut } from './out.ts'
 import { hint, visible } from './output.ts'
 import { collect } from './repeated.ts'
 import { subjectsOf, type Verifiable } from './verify-subjects.ts'
@@ -81,6 +81,8 @@ async function verify(flags: VerifyFlags): Promise<void> {
       'ERR_USAGE',
       `--driver: got ${flags.driver}, and no profile; a server is tried under the driver of its own entry, so leave it out`,
     )
+  const { out } = flags
+  if (out !== undefined) await foreseeOut(out)
   const host = thisHost()
   const call = callOf(flags)
   using interrupted = interruption()
@@ -107,7 +109,6 @@ async function verify(flags: VerifyFlags): Promise<void> {
     reported,
     unusable,
   })
-  const { out } = flags
   if (out === undefined) process.stdout.write(report)
   else await replaceOut(out, report, 0o666)
   const verdict = overall(reported.map(({ verification }) => verification))

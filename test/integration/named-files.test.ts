@@ -40,6 +40,20 @@ const cases = [
   ['verify --profile offline --tests', 'folder', 'ERR_CONFIG_NOT_FOUND', 7, 'is a folder'],
 ] as const
 
+test('what a verification is to read beside and to write is told of before anything is tried', async () => {
+  await using at = await place(configOf({}))
+  await mkdir(join(at.folder, 'folder'))
+  for (const [option, name, said] of [
+    ['--out', 'none/x', 'its folder is not there; name a file in a folder that you can write (ERR_USAGE)'],
+    ['--out', 'folder', 'is a folder; name a file in a folder that you can write (ERR_USAGE)'],
+    ['--config', 'none.yaml', 'no such file; name another, or leave --config out (ERR_CONFIG_NOT_FOUND)'],
+  ] as const) {
+    const path = join(at.folder, name)
+    const { status, stderr } = await at.run(['verify', '--profile', 'offline', option, path])
+    expect({ status, stderr }).toEqual({ status: 7, stderr: `sallyport: ${option} ${path}: ${said}\n` })
+  }
+})
+
 test('a path that leads nowhere, or to something else, is told by name', async () => {
   await using at = await daemon(configOf({ plain: fixture('echo') }))
   await writeFile(join(at.folder, 'text'), 'hello')
