@@ -47,7 +47,7 @@ export function parseDocument(path: string, text: string): Document {
   }
   const document = guarded(
     () => parseOne(text, lines, fail),
-    (error) => fail(0, 'the file is nested too deeply to be read', error),
+    (error) => fail(0, tooDeep, error),
   )
   refuseCleverness(document, fail)
   const value: unknown = guarded(
@@ -139,10 +139,13 @@ function parseOne(text: string, lines: LineCounter, fail: Fail): YamlDocument {
 }
 
 /** Our words for what the parser finds most; its own for the rest. */
+const tooDeep = 'the file is nested too deeply to be read'
+
 const flaws: Readonly<Record<string, string>> = {
   DUPLICATE_KEY: 'got a key a second time, expected each key once; remove one of the two',
   NON_STRING_KEY: 'got a key that is no string, expected a string; quote it, or write a list',
   TAG_RESOLVE_FAILED: 'got a tag, expected none; remove it',
+  RESOURCE_EXHAUSTION: tooDeep,
 }
 
 /** What is legal YAML and makes a file mean something else than it seems to. */

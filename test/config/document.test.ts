@@ -61,6 +61,13 @@ test.each([
   }
 })
 
+test('what is nested too deeply is told so', () => {
+  for (const deep of ['[', '{a: '])
+    expect(() => parseDocument('f.yaml', deep.repeat(20_000))).toThrow(
+      /: the file is nested too deeply to be read$/,
+    )
+})
+
 test.each(['a: 1 # why\rb: 2\n', '{"a":{\r}}', 'a: "x\ry"', '\r'])(
   'what two readers end lines in differently has no reading: %j',
   (ambiguous) => {
