@@ -138,9 +138,9 @@ function parseOne(text: string, lines: LineCounter, fail: Fail): YamlDocument {
   return document
 }
 
-/** Our words for what the parser finds most; its own for the rest. */
 const tooDeep = 'the file is nested too deeply to be read'
 
+/** Our words for what the parser finds most; its own for the rest. */
 const flaws: Readonly<Record<string, string>> = {
   DUPLICATE_KEY: 'got a key a second time, expected each key once; remove one of the two',
   NON_STRING_KEY: 'got a key that is no string, expected a string; quote it, or write a list',
