@@ -161,5 +161,5 @@ engineTest.skipIf(!existsSync('/var/lib/dpkg/status'))(
       await container.remove({ force: true, v: true })
     }
   },
-  600_000,
+  900_000,
 )

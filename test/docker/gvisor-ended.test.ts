@@ -73,6 +73,6 @@ describe.runIf(hasGvisor)('a program that ends before it has tried anything', ()
       expect(limits.map(({ verdict }) => verdict)).toEqual(['error', 'error'])
       expect(found.verdict).toBe('error')
     },
-    300_000,
+    600_000,
   )
 })

@@ -7,12 +7,14 @@ import { formats } from '../../src/verify/report/formats.ts'
 import type { Verification } from '../../src/verify/result.ts'
 import { verifyProfile } from '../../src/verify/verify.ts'
 import { configOf, fixture, place } from '../support/daemon.ts'
+import { withoutForeignCalls } from '../support/escape.ts'
 import { gvisor, hasGvisor, ownEngine, type OwnEngine } from '../support/own-engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { reportOf } from '../support/verification.ts'
 
 /** What gVisor, a container or this profile has nothing of. */
 const absent = new Set([
+  ...(await withoutForeignCalls()),
   'files.nodev',
   'files.nosuid',
   'capabilities.root-group',
@@ -68,7 +70,7 @@ describe.runIf(hasGvisor)('verify in gVisor', () => {
     expect(sys).toMatchObject({ layer: 'kernel', expected: expect.stringContaining('lo alone') })
     expect(found.inspections.find(({ id }) => id === 'server.listed')?.observed).toContain('3 tools')
     expect(await engine.engine.list(['io.sallyport.server=echo'])).toEqual([])
-  }, 180_000)
+  }, 480_000)
 
   test('what gVisor does not hold by itself goes red without its control', async () => {
     await using home = await tempDir()
@@ -89,5 +91,5 @@ describe.runIf(hasGvisor)('verify in gVisor', () => {
     )
     expect(red).not.toContain('syscalls.unknown')
     expect(formats.text(reportOf(found))).toContain('(docker runsc, ')
-  }, 120_000)
+  }, 360_000)
 })

@@ -14,6 +14,7 @@ import { verifyProfile } from '../../src/verify/verify.ts'
 import { asUser } from '../support/as-user.ts'
 import { configOf, fixture, place } from '../support/daemon.ts'
 import { engineTest } from '../support/engine.ts'
+import { withoutForeignCalls } from '../support/escape.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { reportOf, verification } from '../support/verification.ts'
 
@@ -24,6 +25,7 @@ const engineItself = new Set(['environment.start', 'descriptors.held'])
 
 /** What no container has, or none of a profile without a network, or not this machine. */
 const absent = new Set([
+  ...(await withoutForeignCalls()),
   'capabilities.root-group',
   'capabilities.root-user',
   'files.staged',
@@ -60,7 +62,7 @@ const wayOut: readonly ControlId[] = [
 
 engineTest(
   'every probe holds in a container, is seen open without its control, and goes red without it',
-  { timeout: 320_000 },
+  { timeout: 620_000 },
   async ({ engine }) => {
     await using home = await tempDir()
     const host = { env: engine.environment, home: home.path, uid: process.getuid?.() ?? -1 }
@@ -69,7 +71,7 @@ engineTest(
         host,
         driver: 'docker',
         selfCheck: true,
-        patienceMs: 300_000,
+        patienceMs: 600_000,
         ...(controls && { controls }),
       })
     const [alone, connected] = await Promise.all([verify('offline'), verify('allowlisted-egress', wayOut)])
@@ -103,7 +105,7 @@ const reportFrom = async (child: ChildProcess): Promise<readonly Seen[]> => {
 
 engineTest(
   'a server in a container is started, listed, spoken to and looked at from outside',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async ({ engine }) => {
     await using docs = await tempDir()
     await writeFile(join(docs.path, 'a.txt'), 'a', { mode: 0o644 })

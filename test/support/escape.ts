@@ -111,6 +111,13 @@ export const bareAttempts = async (kind: string): Promise<Attempts> => {
   return parse((await promisify(execFile)(command ?? probeFile(), args)).stdout)
 }
 
+/** Probes of calls by the numbers of other tables that do not apply, by what this machine's kernel answers outside of any sandbox. */
+export const withoutForeignCalls = async (): Promise<readonly string[]> => {
+  const bare = await bareAttempts('syscalls.foreign')
+  if (bare['syscalls.foreign-architecture'] === 'open') return []
+  return [...(bare['syscalls.foreign-numbers'] === 'open' ? [] : ['syscalls.x32']), 'syscalls.i386']
+}
+
 /** Path of the built C probe, for tests that run it in their own way. */
 export const escapeProbe = probeFile
 
