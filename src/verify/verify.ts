@@ -74,7 +74,7 @@ export interface ServerOptions extends Omit<VerifyOptions, 'directory'> {
   readonly call: NamedCall | null
 }
 
-const usualPatienceMs = 240_000
+const usualPatienceMs = 600_000
 
 /**
  * Verifies a profile by itself, without a server, and returns what was found. Nothing of it is left on the host. Where something could
