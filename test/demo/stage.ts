@@ -75,7 +75,7 @@ export async function startDaemon(stage: Stage, given?: string): Promise<Daemon>
     if (child.exitCode !== null)
       throw new Error(`sallyport serve ended with status ${child.exitCode}:\n${said}`)
     return await connect({ at: { runtimeDir } }).catch(() => undefined)
-  }, 60_000)
+  }, 180_000)
   stage.onEnd(() => client[Symbol.asyncDispose]())
   return { pid: client.hello.pid, client, runtimeDir }
 }

@@ -7,7 +7,7 @@ import { cli, type Daemon } from './stage.ts'
 import { short, type Table } from './table.ts'
 
 /** How long a call may take that launches its server first, also as a container on a busy machine, ms */
-export const callDeadlineMs = 60_000
+export const callDeadlineMs = 180_000
 
 type Call = readonly [server: string, tool: string, args: Record<string, unknown>, expected: string]
 
