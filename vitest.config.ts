@@ -14,8 +14,9 @@ export default defineConfig({
     isolate: false,
     // Real processes on a machine that does other things too: once more, and the summary names who needed it
     retry: 1,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Above the patience with which a test waits for what has to come, on a machine that is three times as slow, too
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     pool: 'forks',
     // What keeps two cores busy: a test takes two fifths of one and waits for what it has started
     maxWorkers: 5,

@@ -16,13 +16,14 @@ import { allowedOf, twoOf } from './processors.ts'
 import { runScript } from './script-run.ts'
 import { byTurns, turnOf } from './turns.ts'
 import { heard, until } from './until.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
 function run(script: string, env: Readonly<Record<string, string>>, ...args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [pathOf(script), ...args], {
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: patienceMs,
     env: { ...process.env, ...env },
   })
   return { status, stdout, stderr }
@@ -145,7 +146,7 @@ test.each([
   const ended = once(child, 'close')
   let said = ''
   child.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()))
-  await eventually(() => processesWith(`${process.execPath}\0${peer}`).length > 0, 20_000)
+  await eventually(() => processesWith(`${process.execPath}\0${peer}`).length > 0)
   child.kill('SIGTERM')
   expect(await ended).toEqual([130, null])
   // Not what it says when its time is up.

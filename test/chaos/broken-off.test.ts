@@ -13,7 +13,7 @@ const chaos = fileURLToPath(new URL('chaos.ts', import.meta.url))
 test.for([
   ['SIGINT', 'as its daemon starts', /with(out)? containers/],
   ['SIGTERM', 'amid the storm', /^ *\d+\.\d {2}(?!with|no time).*: /],
-] as const)('a run that %s ends %s leaves nothing', { timeout: 120_000 }, async ([signal, , moment]) => {
+] as const)('a run that %s ends %s leaves nothing', async ([signal, , moment]) => {
   await using folder = await tempDir()
   const args = [chaos, '--seconds', '60', '--seed', '1']
   const run = spawn(process.execPath, args, {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { isRoot } from '../support/user.ts'
 import { seedsOf } from './in-turn.ts'
 import type { Finding } from './seeds.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const finding = (as: Finding['as'], seed: number | null): Finding => ({ as, seed, found: '', tests: {} })
 
@@ -33,7 +34,7 @@ function run(seeds: readonly string[]): { status: number | null; last: readonly 
     const argv = [process.execPath, '-e', ${JSON.stringify(program)}, '--']
     process.exitCode = await inTurn(${JSON.stringify(seeds)}, argv, { signal: new AbortController().signal })`
   const args = ['--input-type=module', '-e', script]
-  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 })
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: patienceMs })
   return { status, last: stdout.trim().split('\n').slice(-seeds.length) }
 }
 

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { inGoodTime, orLate, slownessOf, stretched } from './pace.ts'
+import { patienceMs } from '../support/patience.ts'
 
 test('a bound is never less than on a machine at rest', async () => {
   expect(await stretched(1000)).toBeGreaterThanOrEqual(1000)
@@ -25,7 +26,7 @@ test('a bound is told where no process can be started', () => {
     process.exit(0)`
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
-    timeout: 30_000,
+    timeout: patienceMs,
   })
   expect({ stdout, stderr }).toEqual({ stdout: 'late\n', stderr: '' })
 })

@@ -62,7 +62,7 @@ test('SIGHUP before a daemon is loaded has it read its configuration once more w
   await eventually(async () => {
     const { records } = await client.call('audit/query', { type: 'config.applied', limit: 10 })
     return records.length === 2
-  }, 30_000)
+  })
   await endServe({ process: daemon, client })
 })
 
@@ -73,7 +73,7 @@ test.each([['as it is loaded'], ['later']])(
     const env = when === 'later' ? {} : { NODE_OPTIONS: `--import=${preload('SIGUSR1')}` }
     const daemon = at.start(['serve'], env)
     const said = text(daemon.stderr ?? Readable.from([]))
-    const client = await eventually(() => at.connect('operator').catch(() => null), 30_000)
+    const client = await eventually(() => at.connect('operator').catch(() => null))
     if (when === 'later') daemon.kill('SIGUSR1')
     expect((await client.call('servers/list', {})).servers).toEqual([])
     await endServe({ process: daemon, client })

@@ -62,7 +62,7 @@ test('a host of one’s own drives the server, and its session is what the draft
   ])
   await writeFile(draft, written.replace(/^draft: .*\n/m, ''))
   expect((await start(['lint', draft])).out).not.toContain('draft that nobody')
-}, 120_000)
+})
 
 test('between a host and the server every byte passes as it is', async () => {
   await using home = await tempDir()
@@ -85,7 +85,7 @@ test('between a host and the server every byte passes as it is', async () => {
     new Promise((resolve) => child.once('close', resolve)),
   ])
   expect(stdout.equals(odd)).toBe(true)
-}, 120_000)
+})
 
 test('a server that ends and has read nothing of what its host says is no trouble of the host’s streams', async () => {
   await using home = await tempDir()
@@ -100,7 +100,7 @@ test('a server that ends and has read nothing of what its host says is no troubl
   const [status, err] = await Promise.all([ended, text(child.stderr)])
   expect([status, err]).toEqual([0, expect.stringContaining('verify: pass')])
   expect(await readFile(out, 'utf8')).toContain('# Proven with what your host said')
-}, 120_000)
+})
 
 test('a program drives it as its host, and a draft under which the program fails is not proven', async () => {
   await using at = await openPackage('needs.mjs')
@@ -128,7 +128,7 @@ test('a program drives it as its host, and a draft under which the program fails
   const learned = JSON.parse(out) as { profile: string; verdict: string | null; proof: { holds: boolean } }
   expect(learned).toMatchObject({ verdict: null, proof: { holds: false, failed: [] } })
   expect(learned.profile).toContain('# Not proven with the program')
-}, 120_000)
+})
 
 test.each([
   ['ERR_USAGE', 7, ['--drive', '/nonexistent.jsonl']],

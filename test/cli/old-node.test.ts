@@ -24,7 +24,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends the daemon that it started', 
       },
       () => false,
     )
-  await eventually(answers, 60_000)
+  await eventually(answers)
   const exit = once(child, 'exit')
   child.kill(signal)
   expect(await exit).toEqual([0, null])

@@ -25,7 +25,7 @@ import { isRoot, ordinaryUid } from '../support/user.ts'
 const former = 'what the file had before\n'
 
 describe('a command that is ended in its write', () => {
-  test('leaves what was there, and no half of anything', { timeout: 120_000 }, async () => {
+  test('leaves what was there, and no half of anything', async () => {
     await using at = await daemon(configOf({ plain: fixture('echo') }))
     await using out = await tempDir()
     const fault = faults(at.folder)
@@ -48,7 +48,7 @@ describe('a command that is ended in its write', () => {
     }
   })
 
-  test('as one that finds no room leaves nothing beside it', { timeout: 120_000 }, async () => {
+  test('as one that finds no room leaves nothing beside it', async () => {
     await using at = await daemon(configOf({ plain: fixture('echo') }))
     await using out = await tempDir()
     const fault = faults(at.folder)

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -13,7 +14,7 @@ async function sallyport(...args: readonly string[]) {
   const child = spawn(process.execPath, [cli, 'profile', ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 20_000,
+    timeout: patienceMs,
   })
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
   const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), ended])

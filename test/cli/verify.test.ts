@@ -116,7 +116,7 @@ test('what is stated is tried, and told apart: what holds, what does not, what c
     /^the limit is \d+ bytes in \/tmp, \d+ were tried: ENOSPC, there are \d+$/,
   )
   expect(out).not.toContain('STATED_TOKEN=')
-}, 120_000)
+})
 
 test('a profile whose promises hold is 0, and the report is where --out says', async () => {
   await using stated = await stating(['cannot read /etc/shadow'])
@@ -137,7 +137,7 @@ test('a profile whose promises hold is 0, and the report is where --out says', a
     status: 0,
     results: [],
   })
-}, 120_000)
+})
 
 describe('before anything is tried', () => {
   test('two ways to say it are refused, to a program in JSON', async () => {

@@ -13,6 +13,7 @@ import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectRefusal } from '../support/refusal.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const uid = process.getuid?.() ?? 0
 const initPath = await findInitBinary()
@@ -22,7 +23,7 @@ const authorization = { in: 'header', name: 'authorization' } as const
 /** As long as each wait may take, counted from where it begins */
 const waiting = {
   get signal() {
-    return AbortSignal.timeout(20_000)
+    return AbortSignal.timeout(patienceMs)
   },
 }
 

@@ -88,7 +88,7 @@ describe('what takes away', () => {
         expect(one.halted).toEqual(['fixture'])
       }
       // Nobody asks for anything: the record comes by itself.
-      await eventually(() => types(one).includes('server.quarantined'), 5000)
+      await eventually(() => types(one).includes('server.quarantined'))
       expect(types(one).filter((type) => type === 'trust.violated')).toHaveLength(3)
       expect(ledger.trust('fixture', 'one')).toMatchObject({ epoch: 2, confidence: 0.25 })
     }
@@ -161,7 +161,7 @@ describe('what gives', () => {
         const violated = governance.consequences.violate('fixture', 'one', 'MP-FH-003', 'x')
         if (!isOutcomeFirst) settle()
         await violated
-        await eventually(() => types(one).includes('call.outcome'), 5000)
+        await eventually(() => types(one).includes('call.outcome'))
         expect(governance.ledger.trust('fixture', 'one')).toMatchObject({ evidence: 0, epoch: 1 })
         live = saved(one)
       }

@@ -60,7 +60,7 @@ test('what happens at once is told in one write, and to each subscriber only wha
     if (n % 5 === 0) emit(log, { n }, 'another')
   }
   for (const subscriber of [one, other]) {
-    await eventually(() => subscriber.told.length >= 50, 10_000)
+    await eventually(() => subscriber.told.length >= 50)
     expect(numbers(subscriber)).toEqual(upTo(50))
     expect(subscriber.writes).toHaveLength(1)
   }
@@ -70,7 +70,7 @@ test('of long events no more is written at once than a subscriber has room for',
   const log = new EventLog()
   await using subscriber = await subscribe(log)
   for (const n of upTo(60)) emit(log, { n, text: 'x'.repeat(8000) })
-  await eventually(() => subscriber.told.length === 60, 10_000)
+  await eventually(() => subscriber.told.length === 60)
   expect(numbers(subscriber)).toEqual(upTo(60))
   expect(Math.max(...subscriber.writes.map((said) => said.length))).toBeLessThan(65_537)
 })
@@ -86,7 +86,7 @@ test('who reads slowly is told of all that is still there, in order, and of how 
   await began.promise
   for (const n of upTo(300)) emit(log, { n: 1 + n })
   gate.resolve()
-  await eventually(() => subscriber.told.length >= 102, 10_000)
+  await eventually(() => subscriber.told.length >= 102)
   const [first, lost, ...rest] = subscriber.told
   expect([first?.detail, lost?.type, lost?.detail]).toEqual([{ n: 0 }, 'events/lost', { count: 200 }])
   expect(rest.map(({ detail }) => detail['n'])).toEqual(upTo(100).map((n) => 201 + n))

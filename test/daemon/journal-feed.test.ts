@@ -82,7 +82,7 @@ test('what is written to the journal at once is told in one write', async () => 
   await using at = await governed({ rules: [], emit: () => undefined })
   await using follower = await follow(methodsOf(at))
   await notes(at, 100)
-  await eventually(() => follower.told.length === 100, 10_000)
+  await eventually(() => follower.told.length === 100)
   expect(follower.writes).toHaveLength(1)
   expect(seqs(follower.told)).toEqual(upTo(follower.seq, 100))
 })
@@ -97,7 +97,7 @@ test('many who are up with the journal are told of what is new without a look in
     await notes(at, 10, { text: 'x'.repeat(1000) })
     await setImmediate()
   }
-  await eventually(() => followers.every(({ told }) => told.length === 300), 10_000)
+  await eventually(() => followers.every(({ told }) => told.length === 300))
   // For each of them 300 kB would have to be read.
   expect(bytesRead() - before).toBeLessThan(1_000_000)
   for (const { seq, told } of followers) expect(seqs(told)).toEqual(upTo(seq, 300))
@@ -128,7 +128,7 @@ test.each<[string, AuditQuery]>([
   expect(answer.records.length).toBeGreaterThan(50)
   gate.resolve()
   for (const follower of [quick, slow]) {
-    await eventually(() => follower.told.length >= answer.records.length, 10_000)
+    await eventually(() => follower.told.length >= answer.records.length)
     expect(follower.told).toEqual(answer.records)
   }
 })
@@ -149,7 +149,7 @@ test('what is written while the answer to a follower waits for its turn is told 
   await using follower = await following
   await Promise.all(others)
   await note(at, {}, 'runs.pruned')
-  await eventually(() => follower.told.at(-1)?.type === 'runs.pruned', 10_000)
+  await eventually(() => follower.told.at(-1)?.type === 'runs.pruned')
   const all = seqs([...follower.past, ...follower.told])
   expect(all).toEqual(upTo((all[0] ?? 0) - 1, all.length))
   expect(all.at(-1)).toBe(at.governance.journal.head.seq)
@@ -167,7 +167,7 @@ test('over many segments nothing is missing, nor told twice, at any pace', async
   }
   const count = at.governance.journal.head.seq - quick.seq
   expect(new Set(at.records().map(({ segment }) => segment)).size).toBeGreaterThan(10)
-  await eventually(() => [quick, slow].every(({ told }) => told.length >= count), 10_000)
+  await eventually(() => [quick, slow].every(({ told }) => told.length >= count))
   for (const { told } of [quick, slow]) expect(seqs(told)).toEqual(upTo(quick.seq, count))
 })
 
@@ -188,7 +188,7 @@ test.each<[string, AuditQuery]>([
   for (let n = 0; n < 10; n += 1) await setImmediate()
   renameSync(`${at.directory}.away`, at.directory)
   await note(at)
-  await eventually(() => follower.told.at(-1)?.seq === at.governance.journal.head.seq, 10_000)
+  await eventually(() => follower.told.at(-1)?.seq === at.governance.journal.head.seq)
   expect(follower.told.filter(({ type }) => type === 'logs.dropped')).toHaveLength(32)
   const { seq, told } = follower
   if (query.type === undefined) expect(seqs(told)).toEqual(upTo(seq, told.length))
@@ -251,7 +251,7 @@ test('while nobody can look into the journal its followers wait, and where that 
   mended.read()
   for (let n = 0; n < 10; n += 1) await setImmediate()
   back()
-  await eventually(() => mended.follower.told.at(-1)?.seq === seq, 10_000)
+  await eventually(() => mended.follower.told.at(-1)?.seq === seq)
   expect(seqs(mended.follower.told)).toEqual(upTo(mended.follower.seq, seq - mended.follower.seq))
   away()
   left.read()
@@ -260,7 +260,7 @@ test('while nobody can look into the journal its followers wait, and where that 
     message: expect.stringContaining(`${directory} (ELOOP)`),
   })
   back()
-}, 20_000)
+})
 
 test('what keep_days lets go of before the oldest segment is no gap', async () => {
   await using state = await tempDir()
@@ -274,10 +274,10 @@ test('what keep_days lets go of before the oldest segment is no gap', async () =
   for (const segment of listSegments(at.directory))
     if (segment <= old) utimesSync(segmentPath(at.directory, segment), 1, 1)
   for (let n = 0; n < 20; n += 1) await note(at, { text: 'x'.repeat(2000) })
-  await eventually(() => listSegments(at.directory)[0] === old + 1, 10_000)
+  await eventually(() => listSegments(at.directory)[0] === old + 1)
   read()
   const { seq } = at.governance.journal.head
-  await eventually(() => follower.told.at(-1)?.seq === seq, 10_000)
+  await eventually(() => follower.told.at(-1)?.seq === seq)
   expect(seqs(follower.told.slice(1))).toEqual(upTo(last, seq - last))
 })
 
@@ -292,7 +292,7 @@ test('what went before the oldest segment, and nobody let go of, is said to be l
     message: expect.stringContaining(`record ${follower.seq + 2} was written`),
   })
   expect(seqs(follower.told)).toEqual([follower.seq + 1])
-}, 20_000)
+})
 
 test('who reads from the oldest on is told of all behind what was answered', async () => {
   await using at = await governed({ rules: [], emit: () => undefined })
@@ -311,7 +311,7 @@ test('who reads from the oldest on is told of all behind what was answered', asy
     [some, own],
     [whole, every],
   ] as const) {
-    await eventually(() => follower.told.at(-1)?.seq === seq, 10_000)
+    await eventually(() => follower.told.at(-1)?.seq === seq)
     expect(seqs([...follower.past, ...follower.told])).toEqual(expected)
   }
 })
@@ -322,8 +322,8 @@ test('who follows with a number that was there is not told of it again', async (
   await using one = await follow(methodsOf(at), { seq })
   await using all = await follow(methodsOf(at))
   await note(at)
-  await eventually(() => all.told.length === 1, 10_000)
+  await eventually(() => all.told.length === 1)
   await note(at)
-  await eventually(() => all.told.length === 2, 10_000)
+  await eventually(() => all.told.length === 2)
   expect(one.told).toEqual([])
 })

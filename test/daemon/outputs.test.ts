@@ -12,12 +12,13 @@ import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const output = { resultBytes: 2000, lineBytes: 10_000_000, stderrBytes: 1000 }
 /** As long as each wait may take, counted from where it begins */
 const waiting = {
   get signal() {
-    return AbortSignal.timeout(20_000)
+    return AbortSignal.timeout(patienceMs)
   },
 }
 

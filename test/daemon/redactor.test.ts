@@ -5,6 +5,7 @@ import { concealed, concealing, redactorWith } from '../../src/daemon/redactor.t
 import type { InstanceId } from '../../src/lib/ids.ts'
 import { silent } from '../../src/lib/logger.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const value = 'the-value-of-a-secret-0123456789'
 const injection = {
@@ -42,7 +43,7 @@ async function leased(secret = value) {
     deadlineMs: 10_000,
     attribution: 'window',
   } as const
-  const lease = await secrets.lease(request, { signal: AbortSignal.timeout(5000) })
+  const lease = await secrets.lease(request, { signal: AbortSignal.timeout(patienceMs) })
   return {
     broker,
     [Symbol.dispose]() {

@@ -21,7 +21,6 @@ import { configOf, fixture, type Place, place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const patienceMs = 60_000
 
 /** What lies in dist and is none of it, such as what the test runner keeps there and writes at any moment, and what no program reads. */
 const isNotRun = (path: string): boolean =>
@@ -61,7 +60,7 @@ async function running(
     child.kill('SIGTERM')
     await ended
   })
-  const client = stack.use(await eventually(() => at.connect('operator').catch(() => null), patienceMs))
+  const client = stack.use(await eventually(() => at.connect('operator').catch(() => null)))
   return { at, installed, client, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
@@ -93,7 +92,7 @@ const late = {
 test('before that, all of it works from a folder of its own', async () => {
   await using it = await running()
   for (const ask of Object.values(late)) await ask(it.client)
-}, 120_000)
+})
 
 test('what is gone fails by name, and what is loaded goes on', async () => {
   await using it = await running()
@@ -101,7 +100,7 @@ test('what is gone fails by name, and what is loaded goes on', async () => {
   for (const [method, ask] of Object.entries(late))
     await expect(ask(it.client), method).rejects.toMatchObject(replaced)
   expect(await it.client.call('servers/list', {})).toMatchObject({ servers: [{ name: 'echo' }] })
-}, 120_000)
+})
 
 test('no schema is to blame where what judges by it is gone, and it is judged by when that is back', async () => {
   await using it = await running({ schemas: fixture('hostile-schemas') })
@@ -117,7 +116,7 @@ test('no schema is to blame where what judges by it is gone, and it is judged by
   for (const _again of [1, 2, 3]) await expect(call()).rejects.toMatchObject(replaced)
   restore()
   expect(await call()).toMatchObject({ type: 'output' })
-}, 120_000)
+})
 
 test('nothing is taken from the processes and threads of another build', async () => {
   await using it = await running()
@@ -129,7 +128,7 @@ test('nothing is taken from the processes and threads of another build', async (
     stderr: expect.stringMatching(/^sallyport: sallyport was replaced on disk .*\n$/) as string,
     status: 1,
   })
-}, 120_000)
+})
 
 test('so does the package that speaks to a container engine', async () => {
   await using at = await place()
@@ -141,4 +140,4 @@ test('so does the package that speaks to a container engine', async () => {
   const command = ['--input-type=module', '--eval', program]
   const { stdout } = await promisify(execFile)(process.execPath, command, { cwd: installed })
   expect(stdout).toContain('sallyport was replaced on disk')
-}, 60_000)
+})

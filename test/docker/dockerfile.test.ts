@@ -145,7 +145,7 @@ engineTest.skipIf(!existsSync('/var/lib/dpkg/status'))(
       const state = await eventually(async () => {
         const { State } = await container.inspect()
         return State.Health?.Status === 'healthy' || !State.Running ? State : null
-      }, 60_000)
+      })
       const logs = String(await container.logs({ stdout: true, stderr: true }))
       expect({ running: state.Running, logs }).toMatchObject({ running: true })
       const text = await saidInside(container, ['doctor', '--json'])

@@ -249,7 +249,7 @@ describe('an engine', () => {
       given.abort(new Error('given up'))
       await launching
       way.resume()
-      await eventually(async () => (await left()).length === 0, 15_000)
+      await eventually(async () => (await left()).length === 0)
     },
   )
 

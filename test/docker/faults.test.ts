@@ -52,7 +52,7 @@ describe.runIf(canStartEngine)('an engine', () => {
     } finally {
       at.dockerd.kill('SIGCONT')
     }
-    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+    await eventually(async () => (await at.engine.list([])).length === 0)
   })
 
   test('that hangs holds up the end of a daemon for seconds and no longer', async () => {
@@ -68,7 +68,7 @@ describe.runIf(canStartEngine)('an engine', () => {
       at.dockerd.kill('SIGCONT')
     }
     expect(performance.now() - began).toBeLessThan(10_000)
-    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+    await eventually(async () => (await at.engine.list([])).length === 0)
   })
 
   test('that hangs while a server is launched fails the launch when its time is up, and leaves nothing', async () => {
@@ -82,7 +82,7 @@ describe.runIf(canStartEngine)('an engine', () => {
     await using server = await launchProbe(settings, host)
     inputOf(server).end()
     expect(await server.ended).toMatchObject({ code: 0 })
-    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+    await eventually(async () => (await at.engine.list([])).length === 0)
   })
 
   test('that is killed takes its servers down, refuses the next launch by name, and is used again when it is back', async () => {
@@ -96,7 +96,7 @@ describe.runIf(canStartEngine)('an engine', () => {
     await using again = await launchProbe(settings, host)
     inputOf(again).end()
     expect(await again.ended).toEqual({ code: 0, signal: null, reason: 'exited' })
-    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+    await eventually(async () => (await at.engine.list([])).length === 0)
   })
 
   test('that is killed amid a call fails the call, and the caller hears that it is the engine that went away', async () => {
@@ -112,14 +112,14 @@ describe.runIf(canStartEngine)('an engine', () => {
             'mcp server slow is unavailable: the engine that its container ran on went away, and it was ended',
         }),
       )
-      await eventually(() => recordsAbout(where, 'call.intent', 'slow').length > 0, 10_000)
+      await eventually(() => recordsAbout(where, 'call.intent', 'slow').length > 0)
       at.dockerd.kill('SIGKILL')
       await refused
     } finally {
       await at.restart()
       await client.call('servers/stop', { server: 'slow' })
     }
-    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+    await eventually(async () => (await at.engine.list([])).length === 0)
   })
 
   test('held a server whose folder can’t be taken down: it is started again, and nobody else notices', async () => {
@@ -134,13 +134,13 @@ describe.runIf(canStartEngine)('an engine', () => {
     execFileSync('mount', ['-t', 'tmpfs', 'none', busy])
     try {
       process.kill(boxed?.pid ?? 0, 'SIGKILL')
-      await eventually(() => call('boxed'), 20_000)
+      await eventually(() => call('boxed'))
       await call('plain')
     } finally {
       execFileSync('umount', [busy])
       await client[Symbol.asyncDispose]()
       child.kill('SIGTERM')
-      await eventually(() => child.exitCode !== null, 20_000)
+      await eventually(() => child.exitCode !== null)
     }
     // What nobody caught would have it end with another status.
     expect(child.exitCode).toBe(0)
@@ -160,15 +160,15 @@ describe.runIf(canStartEngine)('an engine', () => {
           'server hung was not launched within timeouts.initialize_ms (3000)',
         ) as string,
       })
-      await eventually(async () => ((await instanceOf(where, 'hung'))?.restarts ?? 0) >= 4, 40_000)
+      await eventually(async () => ((await instanceOf(where, 'hung'))?.restarts ?? 0) >= 4)
       expect((await instanceOf(where, 'hung'))?.state).not.toBe('failed')
       at.dockerd.kill('SIGCONT')
-      await eventually(() => answers(where, 'hung'), 20_000)
+      await eventually(() => answers(where, 'hung'))
     } finally {
       at.dockerd.kill('SIGCONT')
       await client.call('servers/stop', { server: 'hung' })
     }
-    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+    await eventually(async () => (await at.engine.list([])).length === 0)
   })
 
   test('that stays away is waited for: a server that was to start meanwhile is not given up', async () => {
@@ -177,13 +177,13 @@ describe.runIf(canStartEngine)('an engine', () => {
     at.dockerd.kill('SIGKILL')
     try {
       await expect(client.call('servers/start', { server: 'awaited' })).rejects.toThrow('does not answer')
-      await eventually(async () => ((await instanceOf(where, 'awaited'))?.restarts ?? 0) >= 3, 20_000)
+      await eventually(async () => ((await instanceOf(where, 'awaited'))?.restarts ?? 0) >= 3)
       expect((await instanceOf(where, 'awaited'))?.state).not.toBe('failed')
       await at.restart()
-      await eventually(() => answers(where, 'awaited'), 20_000)
+      await eventually(() => answers(where, 'awaited'))
     } finally {
       await client.call('servers/stop', { server: 'awaited' })
     }
-    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+    await eventually(async () => (await at.engine.list([])).length === 0)
   })
 })

@@ -27,7 +27,7 @@ const comesUp = (at: TestDaemon, server: string) =>
   eventually(async () => {
     const { servers } = await at.client.call('servers/list', {})
     return servers.find(({ name }) => name === server)?.state === 'connected'
-  }, 30_000)
+  })
 
 describe.runIf(canStartEngine)('a launch is tried again', () => {
   const stack = new AsyncDisposableStack()
@@ -67,7 +67,7 @@ describe.runIf(canStartEngine)('a launch is tried again', () => {
   test('where the runtime failed, as often as any start, and not for ever', async () => {
     const at = await shared.living()
     await expect(start(at, 'flaky')).rejects.toMatchObject({ code: 'ERR_ENGINE_REFUSED' })
-    await eventually(async () => (await instanceOf(at, 'flaky')).state === 'failed', 30_000)
+    await eventually(async () => (await instanceOf(at, 'flaky')).state === 'failed')
     expect((await instanceOf(at, 'flaky')).restarts).toBe(1)
   })
 

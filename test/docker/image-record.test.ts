@@ -17,7 +17,7 @@ engineTest('a tag is resolved, recorded, and looked at again before a launch', a
   )
   const { client } = await serve(at, engine.environment)
   await using operator = client
-  await eventually(() => bodiesOf(at.stateDir, 'image.pinned').length > 0, 10_000)
+  await eventually(() => bodiesOf(at.stateDir, 'image.pinned').length > 0)
   expect(bodiesOf(at.stateDir, 'image.pinned')).toEqual([
     expect.objectContaining({ server: 'echo', image, id: registered, pinned: registered }),
   ])

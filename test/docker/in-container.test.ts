@@ -41,7 +41,7 @@ const inside = async (at: TestEngine, args: readonly string[], expected: RegExp)
     await eventually(async () => {
       said = String(await container.logs({ stdout: true, stderr: true }))
       return expected.test(said)
-    }, 15_000).catch(() => undefined)
+    }).catch(() => undefined)
     expect(said).toMatch(expected)
   } finally {
     await container.remove({ force: true, v: true })

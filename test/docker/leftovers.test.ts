@@ -60,10 +60,9 @@ describe.runIf(canStartEngine)('nothing is left with an engine', () => {
       const before = await stateOf(at)
       for (let done = 0; done < launches; done += atOnce)
         await Promise.all(Array.from({ length: atOnce }, (_, way) => one(way)))
-      await eventually(
-        async () => JSON.stringify(await stateOf(at)) === JSON.stringify(before),
-        10_000,
-      ).catch(() => undefined)
+      await eventually(async () => JSON.stringify(await stateOf(at)) === JSON.stringify(before)).catch(
+        () => undefined,
+      )
       expect(await stateOf(at)).toEqual(before)
     },
     60_000 + launches * 2_000,
@@ -84,10 +83,9 @@ describe.runIf(canStartEngine)('nothing is left with an engine', () => {
         await once(daemon, 'exit')
       }
       await answeredMs(here, at)
-      await eventually(
-        async () => JSON.stringify(await stateOf(at)) === JSON.stringify(before),
-        10_000,
-      ).catch(() => undefined)
+      await eventually(async () => JSON.stringify(await stateOf(at)) === JSON.stringify(before)).catch(
+        () => undefined,
+      )
       expect(await stateOf(at)).toEqual(before)
       // Notes of containers that the engine was perhaps never asked for are kept for ten minutes, and nothing else.
       const kept = await readdir(join(here.stateDir, 'docker'), { recursive: true, withFileTypes: true })

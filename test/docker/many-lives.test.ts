@@ -11,8 +11,6 @@ import { canStartEngine, ownEngine, type OwnEngine } from '../support/own-engine
 const rounds = Math.ceil(often('SALLYPORT_CYCLES', 40) / 4)
 /** What may be added to the memory of a daemon, MiB: as without containers, and what the client of the engine keeps for itself */
 const flat = { residentMib: 40, livingMib: 6 }
-/** What the engine takes to forget a container on a busy machine, ms */
-const slowMs = 30_000
 
 /** What an engine has, by name, and how many processes it has on the machine beside its own two. */
 async function kept({ docker, folder, dockerd }: OwnEngine): Promise<object> {
@@ -58,17 +56,17 @@ describe.runIf(canStartEngine)('with containers', () => {
         expect(now.engine).toMatchObject({ containers: [] })
         expect(await all()).toEqual(now)
         return now.daemon.networks.length === 1 && now
-      }, slowMs)
+      })
       const [resident, living] = [residentMib(pid), await livingMib(at, pid)]
       const open = (): number => readdirSync(`/proc/${engine.dockerd.pid}/fd`).length
       const descriptors = open()
       for (let round = 0; round < rounds; round++) await cycle()
       const added = residentMib(pid) - resident
-      await eventually(async () => expect(await all()).toEqual(before) ?? true, slowMs)
+      await eventually(async () => expect(await all()).toEqual(before) ?? true)
       expect(added).toBeLessThan(flat.residentMib)
       expect((await livingMib(at, pid)) - living).toBeLessThan(flat.livingMib)
       // Of the engine's own: a request of ours that is still open would be one for each start. It keeps some for itself, and for a while.
-      await eventually(() => open() - descriptors < rounds * 2, slowMs)
+      await eventually(() => open() - descriptors < rounds * 2)
       for (const { instances } of (await client.call('servers/list', {})).servers)
         expect(instances).toMatchObject([{ state: 'stopped', pid: null }])
       expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })

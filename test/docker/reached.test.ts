@@ -11,6 +11,7 @@ import { expectEveryByte } from '../support/every-byte.ts'
 import { canStartSshd, startSshd } from '../support/sshd.ts'
 import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 /** Launches, sends and gets 1 MiB, asks it to end, and looks that nothing is left. */
 const expectLaunch = async (environment: Readonly<Record<string, string>>): Promise<void> => {
@@ -22,7 +23,7 @@ const expectLaunch = async (environment: Readonly<Record<string, string>>): Prom
       await settingsFor('confined-echo.mjs', [], { driver: 'docker' }),
       host,
       null,
-      AbortSignal.timeout(60_000),
+      AbortSignal.timeout(patienceMs),
     )
     await expectEveryByte(server)
     const { engine, daemon } = await host.docker()
@@ -71,21 +72,17 @@ describe.runIf(canStartEngine)('over TCP', () => {
 })
 
 describe.runIf(canStartSshd)('over a real sshd', () => {
-  engineTest(
-    'a server is launched, and gets and gives every byte',
-    { timeout: 90_000 },
-    async ({ engine: { environment } }) => {
-      await using sshd = await startSshd(environment)
-      const PATH = `${sshd.clientFolder}:${process.env['PATH'] ?? ''}`
-      await expectLaunch({ DOCKER_HOST: `ssh://root@127.0.0.1:${sshd.port}`, PATH })
-      // Nobody lets in whom nobody knows.
-      const host = await launchHost({
-        environment: { DOCKER_HOST: `ssh://nobody@127.0.0.1:${sshd.port}`, PATH },
-      })
-      await using _ = host
-      await expect(host.docker()).rejects.toMatchObject({ code: 'ERR_ENGINE_UNREACHABLE' })
-    },
-  )
+  engineTest('a server is launched, and gets and gives every byte', async ({ engine: { environment } }) => {
+    await using sshd = await startSshd(environment)
+    const PATH = `${sshd.clientFolder}:${process.env['PATH'] ?? ''}`
+    await expectLaunch({ DOCKER_HOST: `ssh://root@127.0.0.1:${sshd.port}`, PATH })
+    // Nobody lets in whom nobody knows.
+    const host = await launchHost({
+      environment: { DOCKER_HOST: `ssh://nobody@127.0.0.1:${sshd.port}`, PATH },
+    })
+    await using _ = host
+    await expect(host.docker()).rejects.toMatchObject({ code: 'ERR_ENGINE_UNREACHABLE' })
+  })
 })
 
 engineTest('over ssh a server is launched, and gets and gives every byte', async ({ engine }) => {

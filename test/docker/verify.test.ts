@@ -105,7 +105,6 @@ const reportFrom = async (child: ChildProcess): Promise<readonly Seen[]> => {
 
 engineTest(
   'a server in a container is started, listed, spoken to and looked at from outside',
-  { timeout: 300_000 },
   async ({ engine }) => {
     await using docs = await tempDir()
     await writeFile(join(docs.path, 'a.txt'), 'a', { mode: 0o644 })

@@ -40,9 +40,8 @@ withoutTest(
     await using at = await place(await config(engine))
     const { child, ran } = startWithout(at, engine.environment, ['serve'])
     try {
-      const operator = await eventually(
-        async () => (child.exitCode === null ? at.connect('operator').catch(() => null) : ran),
-        20_000,
+      const operator = await eventually(async () =>
+        child.exitCode === null ? at.connect('operator').catch(() => null) : ran,
       )
       if ('status' in operator) throw new Error(`serve ended: ${operator.stderr}`)
       await using client = operator

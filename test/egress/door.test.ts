@@ -107,7 +107,7 @@ test('a connection opens with one line, short and soon; the door says nothing to
   const silent = it.says('SP1 conn')
   expect(await collect(silent)).toBe('')
   expect((await it.told('refused', lines.length + 1)).reason).toBe('bad-opening')
-}, 10_000)
+})
 
 test('a port on which no TLS is spoken carries bytes both ways, each half closed on its own', async () => {
   await using server = await upstream((socket) => {
@@ -162,14 +162,14 @@ test('a reader that stops holds up the writer, and loses nothing', async () => {
     last = sent
     await new Promise((resolve) => setTimeout(resolve, 100))
     return sent > 0 && before === sent
-  }, 10_000)
+  })
   expect(sent).toBeLessThan(total / 2)
   expect(it.door.connections()).toHaveLength(1)
   let received = 0
   socket.on('data', (chunk: Buffer) => (received += chunk.length)).once('end', () => socket.end())
   await once(socket, 'close')
   expect(received).toBe(total)
-}, 20_000)
+})
 
 test('a connection is cut at its byte budget, each way', async () => {
   await using server = await upstream(echo)
@@ -268,7 +268,7 @@ test('nobody listening is a failure of the network, told with its word', async (
     reason: 'connect-failed:econnrefused',
     verdict: 'failed',
   })
-}, 10_000)
+})
 
 test('connections are cut by choice, at once and at every stage', async () => {
   await using server = await upstream(echo)
@@ -380,7 +380,7 @@ test('a flood of refusals is counted: no record for each, none forgotten', async
   await using it = await testDoor({ grants: [{}], names: here })
   const total = 20_000
   it.says('SP1 notices\n').write('name evil.net 1\n'.repeat(total))
-  await eventually(() => it.events.reduce((sum, { count }) => sum + count, 0) === total, 10_000)
+  await eventually(() => it.events.reduce((sum, { count }) => sum + count, 0) === total)
   expect(it.events.length).toBeLessThan(300)
 })
 

@@ -266,4 +266,4 @@ test('whatever bytes come as a request, the door answers 4xx or nothing, and dia
   )
   for (const { host, port, kind } of it.events)
     if (kind === 'opened') expect([host, port]).toEqual(['allowed.com', server.port])
-}, 20_000)
+})

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { patienceMs } from '../support/patience.ts'
 
 interface Count {
   readonly descriptors: number
@@ -11,7 +12,7 @@ interface Count {
 test('2000 connections one after the other and 256 at once leave no descriptor, socket or timer', async () => {
   const path = fileURLToPath(new URL('apart/many.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [path], {
-    timeout: 90_000,
+    timeout: patienceMs,
     maxBuffer: 1 << 22,
   })
   const told = JSON.parse(stdout) as {
@@ -30,4 +31,4 @@ test('2000 connections one after the other and 256 at once leave no descriptor, 
   expect([told.opened, told.closed]).toEqual([2256, 2256])
   expect(told.most).toBe(256)
   expect(told.tooMany).toBe(1)
-}, 100_000)
+})

@@ -72,7 +72,7 @@ describe('a daemon that is killed', () => {
     const daemon = doomedDaemon()
     {
       await using _ = daemon
-      await eventually(() => daemon.hasLaunched() && daemon.left().length > 6, 10_000)
+      await eventually(() => daemon.hasLaunched() && daemon.left().length > 6)
     }
     await eventually(() => isNothing(daemon.left()), 1_000)
   })

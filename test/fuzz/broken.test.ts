@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { Broken } from './broken-source.ts'
+import { patienceMs } from '../support/patience.ts'
 import { ran } from './native.ts'
 import { targets } from './targets.ts'
 
@@ -164,16 +165,12 @@ test('every parser has a fault of which it is known to be found', () => {
 })
 
 describe.concurrent.each(Object.entries(broken))('the search of %s', (name, faults) => {
-  test.each(faults)(
-    'finds it if $what',
-    async (fault) => {
-      const own = ['--import', at('broken-source.ts'), at('fuzz.ts'), '--inside', name]
-      const how = ['--seconds', `${mostS}`, '--seed', 'broken']
-      const told = `SALLYPORT_FUZZ_BROKEN=${JSON.stringify(fault)}`
-      const { code, stdout, stderr } = await ran('env', [told, process.execPath, ...own, ...how], 60_000)
-      expect(stdout, stderr).toMatch(/^\d+ runs, \d+ blocks/)
-      expect(code, stdout).toBe(1)
-    },
-    90_000,
-  )
+  test.each(faults)('finds it if $what', async (fault) => {
+    const own = ['--import', at('broken-source.ts'), at('fuzz.ts'), '--inside', name]
+    const how = ['--seconds', `${mostS}`, '--seed', 'broken']
+    const told = `SALLYPORT_FUZZ_BROKEN=${JSON.stringify(fault)}`
+    const { code, stdout, stderr } = await ran('env', [told, process.execPath, ...own, ...how], patienceMs)
+    expect(stdout, stderr).toMatch(/^\d+ runs, \d+ blocks/)
+    expect(code, stdout).toBe(1)
+  })
 })

@@ -46,11 +46,11 @@ const pending = async (server: string) =>
   (await operator.call('approvals/list', {})).pending.find(({ identity }) =>
     identity.startsWith(`${server}/`),
   )
-const asked = (server: string) => eventually(() => pending(server), 20_000)
+const asked = (server: string) => eventually(() => pending(server))
 
 /** Nobody is asked any more; a yes is told so, and the record says why there is no call. */
 async function expectWithdrawn(server: string, id: string, reason: string): Promise<void> {
-  await eventually(async () => (await pending(server)) === undefined, 10_000)
+  await eventually(async () => (await pending(server)) === undefined)
   await expect(operator.call('approvals/approve', { id })).rejects.toMatchObject({
     code: 'ERR_APPROVAL_NOT_FOUND',
     message: expect.stringContaining('its caller went away') as string,
@@ -83,7 +83,7 @@ test('for a host that is gone before anybody could be asked nobody is', async ()
   const socket = await attach('early')
   socket.resume().end(() => socket.destroy())
   const denied = () => bodiesOf(at.stateDir, 'call.denied').find((body) => body['server'] === 'early')
-  expect(await eventually(denied, 15_000)).toMatchObject({ code: 'ERR_CALL_CANCELLED' })
+  expect(await eventually(denied)).toMatchObject({ code: 'ERR_CALL_CANCELLED' })
   const asked = bodiesOf(at.stateDir, 'approval.asked').map(({ identity }) => String(identity))
   expect(asked.filter((identity) => identity.startsWith('early/'))).toEqual([])
 })

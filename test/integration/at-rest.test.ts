@@ -8,9 +8,6 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { cgroupsOf, childrenOf, descendantsOf } from '../support/leaks.ts'
 
-/** What takes milliseconds takes seconds where others are at work */
-const slowMs = 20_000
-
 /** Processor time of a process so far, s; the kernel counts it in hundredths. */
 function processorS(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -29,7 +26,7 @@ test('10: while a server that crashes at every start waits for its next one, the
     const { instances } = await client.call('servers/get', { server: 'loop' })
     // Its guard, who asks for the credentials of peers, and the launcher of the next sandbox
     return instances[0]?.state === 'backoff' && instances[0].restarts > 0 && childrenOf(pid).length === 3
-  }, slowMs)
+  })
   const processes = (): readonly number[] => [pid, ...descendantsOf(pid).map((child) => child.pid)]
   const held = () => ({ processes: processes(), descriptors: readdirSync(`/proc/${pid}/fd`).toSorted() })
   const before = held()
@@ -67,7 +64,7 @@ test('23: a launch that runs out of descriptors, at whichever of those it needs,
   const startAndStop = async (): Promise<void> => {
     expect(await start()).toBe(null)
     await stop()
-    await eventually(isAtRest, slowMs)
+    await eventually(isAtRest)
   }
   await startAndStop()
   const before = descriptors().size
@@ -75,7 +72,7 @@ test('23: a launch that runs out of descriptors, at whichever of those it needs,
   const failures: string[] = []
   for (let failure: string | null = ''; failure !== null;) {
     // The launcher that waits has all that it needs already; without it the launch makes its own, and the next.
-    const launcher = await eventually(() => waiting(), slowMs)
+    const launcher = await eventually(() => waiting())
     process.kill(launcher, 'SIGKILL')
     await eventually(() => childrenOf(pid).length === 2)
     limit(withSpare(descriptors(), failures.length))
@@ -89,7 +86,7 @@ test('23: a launch that runs out of descriptors, at whichever of those it needs,
   expect(
     failures.filter((words) => /launcher of brief could not be started.*EMFILE/.test(words)).length,
   ).toBeGreaterThan(8)
-  await eventually(() => descriptors().size <= before, slowMs).catch(() => undefined)
+  await eventually(() => descriptors().size <= before, 20_000).catch(() => undefined)
   expect(descriptors().size).toBeLessThanOrEqual(before)
   expect(cgroupsOf(client.hello.daemon)).toEqual(groups)
 })

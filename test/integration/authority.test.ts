@@ -53,4 +53,4 @@ test('two servers that run at once have each its own folder and its own way out,
   } finally {
     await endServe(running)
   }
-}, 60_000)
+})

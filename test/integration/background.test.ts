@@ -32,7 +32,6 @@ it.each(['run-too', 'run\ttoo'])(
     at.start(['serve', '--runtime', runtime, '--state', state])
     expect(await ended).toEqual([0, null])
   },
-  90_000,
 )
 
 it('ends a daemon that hangs before its first word, and says what may be the matter', async () => {
@@ -51,7 +50,7 @@ it('ends a daemon that hangs before its first word, and says what may be the mat
     ),
   ])
   await eventually(() => processesWith(at.runtimeDir).length === 0)
-}, 120_000)
+})
 
 const longBytes = 8 * 1024 * 1024
 

@@ -114,11 +114,11 @@ describe('sallyport call', () => {
     await eventually(async () => {
       const { instances } = await at.client.call('servers/get', { server: 'patient' })
       return instances.some(({ state }) => state === 'ready')
-    }, 10_000)
+    })
     const ended = once(child, 'exit')
     child.kill('SIGINT')
     expect(await ended).toEqual([3, null])
-    await eventually(async () => (await run('logs', 'patient')).stdout.includes('cancelled'), 10_000)
+    await eventually(async () => (await run('logs', 'patient')).stdout.includes('cancelled'))
   })
 
   it('fails with 5 where no daemon runs, and says how to start one', async () => {

@@ -9,6 +9,7 @@ import { Client as ClientOfOne } from '@modelcontextprotocol/sdk/client/index.js
 import { StdioClientTransport as TransportOfOne } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { configOf, daemon, type TestDaemon } from '../support/daemon.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const shim = at(`dist/libexec/${process.arch}/sallyport-stdio`)
@@ -95,7 +96,7 @@ it('the inspector’s command line lists and calls', async () => {
       inspector,
       // It hands on none of its own variables, as most hosts do not
       ['--cli', shim, 'everything', '--socket', join(running.runtimeDir, 'host/host.sock'), ...args],
-      { env: { ...running.env }, timeout: 25_000 },
+      { env: { ...running.env }, timeout: patienceMs },
     )
     return stdout
   }
@@ -111,4 +112,4 @@ it('the inspector’s command line lists and calls', async () => {
     'b=23',
   ]
   expect(await inspect(...call)).toContain('42')
-}, 60_000)
+})

@@ -50,7 +50,7 @@ test('a clock that is a year ahead as a daemon starts takes away nothing of what
     const before = segments().length
     const one = await serve(at, env)
     await call(one.client)
-    await eventually(() => named(join(journal, 'snapshots')).length >= Math.min(2, before), 20_000)
+    await eventually(() => named(join(journal, 'snapshots')).length >= Math.min(2, before))
     await endServe(one)
   }
   for (let lives = 0; lives < 3; lives++) await live()

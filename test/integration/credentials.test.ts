@@ -111,10 +111,10 @@ function attachTo(server: string) {
     write: (line: string) => session.stdin?.write(`${line}\n`),
     say: (message: object) => session.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`),
     answerTo: async (id: number) =>
-      JSON.parse(await eventually(() => lineWith(id) ?? false, 15_000)) as Record<string, unknown>,
+      JSON.parse(await eventually(() => lineWith(id) ?? false)) as Record<string, unknown>,
     end: async (): Promise<void> => {
       session.stdin?.end()
-      await eventually(() => session.exitCode !== null, 10_000)
+      await eventually(() => session.exitCode !== null)
     },
   }
 }
@@ -156,7 +156,7 @@ describe('by egress', () => {
     const held = Promise.withResolvers<string>()
     api.answer(() => held.promise)
     const asking = handled(call('swap', 'ask', { url: `${api.url}/held` }))
-    await eventually(() => api.asked.some(({ url }) => url === '/held'), 15_000)
+    await eventually(() => api.asked.some(({ url }) => url === '/held'))
     await call('swap', 'wait', { ms: 1 })
     held.resolve('at last')
     await asking
@@ -180,7 +180,7 @@ describe('by egress', () => {
 
   test('a placeholder that is used between calls is dead, recorded, and costs the trust', async () => {
     await call('background', 'background', { url: `${api.url}/background`, everyMs: 100 })
-    await eventually(() => of('credential.blocked', 'background').length > 0, 10_000)
+    await eventually(() => of('credential.blocked', 'background').length > 0)
     expect(of('credential.blocked', 'background')[0]?.body).toMatchObject({
       credential: 'api',
       host: api.host,
@@ -190,7 +190,7 @@ describe('by egress', () => {
     await eventually(() => of('trust.violated', 'background').length > 0)
     expect(of('trust.violated', 'background')[0]?.body).toMatchObject({ failure: 'MP-FH-008' })
     const before = api.asked.filter(({ url }) => url === '/background').length
-    await eventually(() => of('credential.blocked', 'background').length > 1, 10_000)
+    await eventually(() => of('credential.blocked', 'background').length > 1)
     expect(api.asked.filter(({ url }) => url === '/background').length).toBe(before)
     await client.call('servers/stop', { server: 'background' })
   })

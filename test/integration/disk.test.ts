@@ -151,7 +151,7 @@ describe('a disk', () => {
     await using heard = await hearing(operator)
     for (const { what, breaks, mends, errno, isQuiet = false } of misfortunes) {
       await using traffic = new Traffic(host, 8)
-      await eventually(() => traffic.answered > 20, 20_000)
+      await eventually(() => traffic.answered > 20)
       if (isQuiet) {
         await traffic[Symbol.asyncDispose]()
         await operator.call('audit/query', { limit: 1 }) // whose answer waits for the last outcome
@@ -354,7 +354,7 @@ describe('a write', () => {
     })
     fault.disarm()
     const { head } = await host.call('audit/query', { limit: 1 })
-    await eventually(() => heard.at(-1)?.seq === head.seq, 20_000)
+    await eventually(() => heard.at(-1)?.seq === head.seq)
     await follower[Symbol.asyncDispose]()
     await endServe(life)
     const written = recordsOf(at.stateDir).slice(0, heard.length)

@@ -97,7 +97,7 @@ describe('doors that open for calls', () => {
   test('are open during one, and shut behind it', async () => {
     expect((await call('calling', 'ask', { url: plain('/during') }))['status']).toBe(200)
     await call('calling', 'background', { url: plain('/between'), everyMs: 50 })
-    await eventually(() => of('egress.refused', 'calling').length > 0, 10_000)
+    await eventually(() => of('egress.refused', 'calling').length > 0)
     expect(of('egress.refused', 'calling')[0]?.body).toMatchObject({ reason: 'doors-shut', calls: [] })
     await client.call('servers/stop', { server: 'calling' })
   })
@@ -106,7 +106,7 @@ describe('doors that open for calls', () => {
     const cut = () => of('egress.closed', 'cuts').filter(({ body }) => body['verdict'] === 'cut')
     // The answer has begun and never ends: so the connection was dialled, and stands when the call is over.
     expect(await call('cuts', 'begin', { url: plain('/endless') })).toEqual({ status: 200 })
-    await eventually(() => cut().length > 0, 10_000)
+    await eventually(() => cut().length > 0)
     expect(cut().map(({ body }) => body)).toEqual([
       expect.objectContaining({ host: api.host, port: api.plainPort, reason: 'doors-shut' }),
     ])
@@ -116,7 +116,7 @@ describe('doors that open for calls', () => {
 
   test('are none for tools that are declared without a network: the server is halted', async () => {
     await call('strays', 'quiet', { url: plain('/stray') }).catch(() => null)
-    await eventually(() => of('server.quarantined', 'strays').length > 0, 10_000)
+    await eventually(() => of('server.quarantined', 'strays').length > 0)
     expect(of('server.quarantined', 'strays')[0]?.body).toMatchObject({ failure: 'MP-FH-008' })
     expect(api.asked.filter(({ url }) => url === '/stray')).toEqual([])
     await expect(call('strays', 'ask', { url: plain('/again') })).rejects.toMatchObject({
@@ -145,6 +145,6 @@ test('a daemon that is killed leaves no door', async () => {
   const doors = join(other.runtimeDir, 'egress')
   expect(readdirSync(doors)).toHaveLength(1)
   running.process.kill('SIGKILL')
-  await eventually(() => !existsSync(doors), 10_000)
+  await eventually(() => !existsSync(doors))
   await running.client[Symbol.asyncDispose]().catch(() => undefined)
 })

@@ -45,7 +45,7 @@ test('a daemon that hangs as it exits keeps nobody waiting, and is ended by its 
     expect(existsSync(join(at.runtimeDir, 'host', 'host.sock'))).toBe(false)
     // Its locks are free: the next one comes up beside what is left of it.
     const next = await serve(at)
-    await eventually(() => hasEnded(daemon.process), 30_000)
+    await eventually(() => hasEnded(daemon.process))
     expect(daemon.process.signalCode).toBe('SIGKILL')
     expect(await next.client.call('servers/list', {})).toBeTruthy()
     // One guard: the next daemon's.
@@ -71,11 +71,11 @@ test('a second signal ends a daemon on its way down, even where it would hang as
   daemon.process.kill('SIGTERM')
   await eventually(() => daemon.said().includes('daemon ends'))
   daemon.process.kill('SIGTERM')
-  await eventually(() => hasEnded(daemon.process), 20_000)
+  await eventually(() => hasEnded(daemon.process))
   expect(daemon.process.signalCode).toBe('SIGTERM')
   expect(daemon.said()).not.toContain('exit hangs')
   // Its guard cleans up after it, as after any death.
-  await eventually(() => processesWith(`${at.folder}/`).length === 0, 30_000)
+  await eventually(() => processesWith(`${at.folder}/`).length === 0)
   expect(existsSync(join(at.runtimeDir, 'host', 'host.sock'))).toBe(false)
 })
 
@@ -99,9 +99,9 @@ if (process.argv[1].includes('load-child') && existsSync(${JSON.stringify(flag)}
     if (begun !== null) daemon.kill('SIGHUP')
     const readers = (): readonly number[] => processesWith(`"home":"${at.folder}"`)
     try {
-      await eventually(() => readers().length === 1, 20_000)
+      await eventually(() => readers().length === 1)
       daemon.kill('SIGTERM')
-      await eventually(() => hasEnded(daemon), 20_000)
+      await eventually(() => hasEnded(daemon))
       expect(daemon.exitCode).toBe(0)
       await eventually(() => readers().length === 0)
     } finally {
@@ -136,10 +136,10 @@ test.each(['for nobody', 'for a call', 'for a reload'])(
       readBytes = Math.max(readBytes, Number(/^rchar: (\d+)/m.exec(io)?.[1] ?? 0))
       return readBytes > bytes
     }
-    await eventually(() => isBeyond(big / 32), 20_000) // it reads it: all else that it reads is a tenth of that
+    await eventually(() => isBeyond(big / 32)) // it reads it: all else that it reads is a tenth of that
     daemon.kill('SIGTERM')
-    await eventually(async () => (await isBeyond(big)) || hasEnded(daemon), 60_000)
-    await eventually(() => hasEnded(daemon), 60_000)
+    await eventually(async () => (await isBeyond(big)) || hasEnded(daemon))
+    await eventually(() => hasEnded(daemon))
     await client[Symbol.asyncDispose]()
     expect({ status: daemon.exitCode, isRead: readBytes > big / 2 }).toEqual({ status: 0, isRead: false })
   },

@@ -23,8 +23,6 @@ let clock: number
 const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, storm: 1000 }
 /** As the usual ones go, in small, s */
 const waits = [0.05, 0.1, 0.2, 0.4]
-/** What takes milliseconds takes seconds where others are at work */
-const slowMs = 20_000
 const names = ['monitor', 'init', 'server', 'tidy', 'forks', 'frozen', 'mute', 'shut', 'brief', 'other']
 
 beforeAll(async () => {
@@ -87,7 +85,7 @@ const outcomes = (server: string) =>
   bodiesOf(at.stateDir, 'call.outcome').filter((one) => one['server'] === server)
 /** Of the last call; it is written in the turn after the answer. */
 const endsAs = (server: string, outcome: string) =>
-  eventually(() => outcomes(server).at(-1)?.['outcome'] === outcome, slowMs)
+  eventually(() => outcomes(server).at(-1)?.['outcome'] === outcome)
 const effects = (server: string): readonly string[] => {
   const path = join(seen.source, server)
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
@@ -130,7 +128,7 @@ describe('a fault', () => {
       await eventually(() => effects(part).length === 2)
       process.kill(parts[part], 'SIGKILL')
       expect(await waiting).toBe('ERR_SERVER_UNAVAILABLE')
-      await eventually(() => Object.values(parts).every(isGone), slowMs)
+      await eventually(() => Object.values(parts).every(isGone))
       await eventually(() => outcomes(part).length === 2)
       expect(outcomes(part)).toMatchObject([
         { outcome: 'result' },
@@ -139,7 +137,7 @@ describe('a fault', () => {
       const after = await eventually(async () => {
         const view = await instance(part)
         return view?.state === 'ready' && view
-      }, slowMs)
+      })
       expect(after.restarts).toBe(1)
       expect(after.id).not.toBe(id)
       expect(effects(part)).toHaveLength(2)
@@ -166,8 +164,8 @@ describe('a fault', () => {
     const below = descendantsOf(init).map((child) => child.pid)
     const began = performance.now()
     process.kill(server, 'SIGKILL')
-    await eventually(() => [init, ...below].every(isGone), slowMs)
-    await eventually(async () => (await instance('forks'))?.restarts === 1, slowMs)
+    await eventually(() => [init, ...below].every(isGone))
+    await eventually(async () => (await instance('forks'))?.restarts === 1)
     // What holds the output would do so for ten minutes.
     expect(performance.now() - began).toBeLessThan(60_000)
   })
@@ -231,7 +229,7 @@ describe('a fault', () => {
       const offsetMs = days * 86_400_000
       await client.call('servers/start', { server: 'late' }).catch(() => undefined)
       onTestFinished(async () => void (await client.call('servers/stop', { server: 'late' })))
-      await eventually(async () => (await instance('late'))?.state === 'backoff', slowMs)
+      await eventually(async () => (await instance('late'))?.state === 'backoff')
       setClock(offsetMs)
       try {
         const { state, next_try_at } = (await instance('late')) ?? {}
@@ -255,8 +253,8 @@ describe('a fault', () => {
       const { init } = await partsOf(server)
       expect(await codeOf(call(server, way))).toBe(code)
       await endsAs(server, outcome)
-      await eventually(() => isGone(init), slowMs)
-      await eventually(async () => (await codeOf(call(server))) === 'done', slowMs)
+      await eventually(() => isGone(init))
+      await eventually(async () => (await codeOf(call(server))) === 'done')
     },
   )
 
@@ -276,9 +274,9 @@ describe('a fault', () => {
     const { init } = await partsOf('shut')
     await call('shut', 'shuts')
     // Or it has ended before the next call, which then is another process's.
-    await eventually(async () => (await codeOf(call('shut'))) !== 'done' || isGone(init), slowMs)
-    await eventually(() => isGone(init), slowMs)
-    await eventually(async () => (await codeOf(call('shut'))) === 'done', slowMs)
+    await eventually(async () => (await codeOf(call('shut'))) !== 'done' || isGone(init))
+    await eventually(() => isGone(init))
+    await eventually(async () => (await codeOf(call('shut'))) === 'done')
   })
 
   test('20: a thousand calls at once are each answered once, done or refused as too many, first come first served', async () => {
@@ -337,7 +335,7 @@ describe('a fault', () => {
       limit(usual)
     }
     // Nobody has to say that it may start again.
-    await eventually(async () => (await codeOf(call('brief'))) === 'done', 15_000)
+    await eventually(async () => (await codeOf(call('brief'))) === 'done')
     await client.call('servers/stop', { server: 'brief' })
     await eventually(() => open() <= before)
   })
@@ -351,13 +349,13 @@ describe('a fault', () => {
     limit('3')
     try {
       process.kill(init, 'SIGKILL')
-      await eventually(() => isGone(init), slowMs)
+      await eventually(() => isGone(init))
       await call('plain')
     } finally {
       limit(usual)
     }
     await eventually(async () => (await instance('brief'))?.state !== 'ready')
-    await eventually(async () => (await codeOf(call('brief'))) === 'done', 15_000)
+    await eventually(async () => (await codeOf(call('brief'))) === 'done')
     expect(client.hello.pid).toBe(pid)
     await call('plain')
   })
@@ -375,7 +373,7 @@ describe('a fault', () => {
       limit(usual)
     }
     // Nobody has to say that it may start again.
-    await eventually(async () => (await codeOf(call('brief'))) === 'done', 15_000)
+    await eventually(async () => (await codeOf(call('brief'))) === 'done')
   })
 
   test('23: a guard that ends while descriptors have run out ends no daemon, and there is another afterwards', async () => {

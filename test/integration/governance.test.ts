@@ -85,7 +85,7 @@ describe('trust', () => {
     const shown: unknown[] = []
     for (let n = 1; n <= 6; n += 1) {
       await call(operator, 'earns', 'echo', { text: String(n) })
-      await eventually(async () => (await trust(operator, 'earns', 'echo'))?.evidence === n, 5000)
+      await eventually(async () => (await trust(operator, 'earns', 'echo'))?.evidence === n)
       tiers.push((await trust(operator, 'earns', 'echo'))?.tier)
       const { tools } = await operator.call('tools/list', { server: 'earns' })
       const found = await operator.call('tools/search', { query: 'echo', server: 'earns' })
@@ -108,7 +108,7 @@ describe('trust', () => {
       ]),
     })
     await call(operator, 'earns', 'poison', {})
-    await eventually(async () => (await trust(operator, 'earns', 'echo'))?.epoch === 1, 15_000)
+    await eventually(async () => (await trust(operator, 'earns', 'echo'))?.epoch === 1)
     expect(await trust(operator, 'earns', 'echo')).toMatchObject({
       tier: 'untrusted',
       evidence: 0,
@@ -130,7 +130,7 @@ describe('trust', () => {
     await using host = await attached(at, 'attached')
     await host.call('echo', { text: 'a' })
     await host.call('poison') // at once, when it was just looked at
-    await eventually(async () => (await trust(at.client, 'attached', 'echo'))?.epoch === 1, 15_000)
+    await eventually(async () => (await trust(at.client, 'attached', 'echo'))?.epoch === 1)
   })
 
   test.each(['tool', 'server'] as const)(
@@ -141,7 +141,7 @@ describe('trust', () => {
       const { client: operator } = own ?? (await shared.living())
       await call(operator, 'spreads')
       await call(operator, 'spreads', 'poison', {})
-      await eventually(async () => (await trust(operator, 'spreads', 'echo'))?.epoch === 1, 15_000)
+      await eventually(async () => (await trust(operator, 'spreads', 'echo'))?.epoch === 1)
       const epochs = (await operator.call('trust/list', { server: 'spreads' })).trust
         .map(({ tool, epoch }) => `${tool} ${epoch}`)
         .sort()
@@ -201,7 +201,7 @@ describe('an approval that stands', () => {
   test('ends with a violation of its tool, also for whoever accepts the tool anew', async () => {
     const operator = await standing('asked-violates')
     await call(operator, 'asked-violates', 'poison', {})
-    await eventually(async () => (await standingOf(operator, 'asked-violates')).length === 0, 15_000)
+    await eventually(async () => (await standingOf(operator, 'asked-violates')).length === 0)
     await expect(call(operator, 'asked-violates')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
     await operator.call('servers/stop', { server: 'asked-violates' })
     await operator.call('declarations/accept', { server: 'asked-violates' })
@@ -507,7 +507,7 @@ describe('the journal of a daemon', () => {
   // An outcome is recorded behind its answer: a kill right there leaves it unknown.
   const calledOnce = async (client: Client, server: string): Promise<void> => {
     await call(client, server)
-    await eventually(async () => (await trust(client, server, 'echo'))?.evidence === 1, 5000)
+    await eventually(async () => (await trust(client, server, 'echo'))?.evidence === 1)
   }
 
   // Of what it let go of there is no snapshot to be spoiled.
@@ -523,12 +523,12 @@ describe('the journal of a daemon', () => {
     await calledOnce(at.client, 'echo')
     await at.client.call('servers/hold', { server: 'echo', name: 'lunch' })
     await own.again(aged)
-    await eventually(() => isKept(snapshots, 'echo'), 5000)
+    await eventually(() => isKept(snapshots, 'echo'))
     const { client: last } = await own.again(() => {
       aged()
       clockStood(join(at.stateDir, 'clock'))
     })
-    await eventually(() => !segments().includes('00000001.jsonl'), 5000)
+    await eventually(() => !segments().includes('00000001.jsonl'))
     expect(await last.call('servers/holds', {})).toMatchObject({ holds: [{ name: 'lunch' }] })
     expect(await trust(last, 'echo', 'echo')).toMatchObject({ evidence: 1 })
     expect(await records(last, 'journal.pruned')).not.toEqual([])
@@ -542,7 +542,7 @@ describe('the journal of a daemon', () => {
     const snapshots = join(at.stateDir, 'journal', 'snapshots')
     await calledOnce(at.client, 'tampered')
     await shared.again()
-    await eventually(() => isKept(snapshots, 'tampered'), 5000)
+    await eventually(() => isKept(snapshots, 'tampered'))
     const { client: last } = await shared.again(() => {
       for (const name of readdirSync(snapshots)) {
         const text = readFileSync(join(snapshots, name), 'utf8')

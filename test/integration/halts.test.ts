@@ -7,9 +7,6 @@ import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts
 import { eventually } from '../support/eventually.ts'
 import { bodiesOf } from '../support/witness.ts'
 
-/** What takes a second takes tens of them where others are at work: a daemon comes up when what one before it left is gone */
-const slowMs = 50_000
-
 let at: TestDaemon
 beforeAll(async () => {
   const restart = { schedule_s: [0.05], jitter: 0, start_attempts: 50, storm: 3 }
@@ -27,12 +24,12 @@ async function again(): Promise<Client> {
   const file = join(at.runtimeDir, 'host/daemon.json')
   const { pid } = JSON.parse(readFileSync(file, 'utf8')) as { pid: number }
   process.kill(pid, 'SIGKILL')
-  await eventually(() => !existsSync(`/proc/${pid}`), slowMs)
+  await eventually(() => !existsSync(`/proc/${pid}`))
   at.start(['serve'])
   return eventually(async () => {
     const isOther = (JSON.parse(readFileSync(file, 'utf8')) as { pid: number }).pid !== pid
     return isOther && at.connect('operator').catch(() => null)
-  }, slowMs)
+  })
 }
 
 const start = (client: Client) => client.call('servers/start', { server: 'stormy' })
@@ -47,7 +44,7 @@ const shows = async (words: RegExp): Promise<void> => {
 
 test('a storm of ends halts its server on record: also for the next daemon, until it is released, also for the one after', async () => {
   await start(at.client).catch(() => undefined)
-  await eventually(() => bodiesOf(at.stateDir, 'server.quarantined').length > 0, slowMs)
+  await eventually(() => bodiesOf(at.stateDir, 'server.quarantined').length > 0)
   expect(bodiesOf(at.stateDir, 'server.quarantined')).toMatchObject([
     {
       server: 'stormy',
@@ -75,7 +72,7 @@ test('a storm of ends halts its server on record: also for the next daemon, unti
   await using third = await again()
   // It is started, and ends as it always did.
   await expect(start(third)).rejects.toMatchObject({ message: expect.not.stringContaining('quarantined') })
-}, 180_000)
+})
 
 test.each([
   [['hold', 'clam'], 8, /no server is called "clam"; did you mean calm\?; see sallyport ps/],
@@ -92,7 +89,7 @@ test.each([
   [['trust', 'list', 'clam'], 8, /no server is called "clam"; did you mean calm\?/],
   [['release', 'lunhc'], 8, /nothing is held or quarantined under "lunhc"; did you mean lunch\?/],
 ])('%j names what is there', async (args, status, words) => {
-  await using client = await eventually(() => at.connect('operator').catch(() => null), 15_000)
+  await using client = await eventually(() => at.connect('operator').catch(() => null))
   await client.call('tools/call', { server: 'calm', tool: 'echo', arguments: {} })
   await client.call('servers/hold', { server: 'calm', name: 'lunch' })
   const before = (await client.call('servers/holds', {})).holds

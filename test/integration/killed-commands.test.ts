@@ -33,7 +33,7 @@ const killedWhileCalled = async (at: Place, told: string, env: Readonly<Record<s
   const { process: daemon, client } = await serve(at, env)
   await client[Symbol.asyncDispose]()
   const call = at.start(['call', 'slow', 'echo', '-a', 'text=x'])
-  await eventually(() => existsSync(told), 30_000)
+  await eventually(() => existsSync(told))
   const group = groupOf(Number(readFileSync(told, 'utf8')))
   const ended = [once(daemon, 'exit'), once(call, 'exit')]
   // A group of its own, or what ends it would end this test, too.
@@ -44,13 +44,13 @@ const killedWhileCalled = async (at: Place, told: string, env: Readonly<Record<s
   try {
     // The program, the two that it started, and the sleep of one of these, at least.
     expect(there.length).toBeGreaterThanOrEqual(4)
-    await eventually(() => processesOfGroup(group).length === 0, 20_000)
+    await eventually(() => processesOfGroup(group).length === 0)
   } finally {
     if (processesOfGroup(group).length > 0) process.kill(-group, 'SIGKILL')
   }
 }
 
-test('of a command that a credential comes from', { timeout: 90_000 }, async () => {
+test('of a command that a credential comes from', async () => {
   const credentials = [{ use: 'slow', inject: 'env', as: 'SECRET_WORD' }]
   const slow = fixture('echo', { profile: 'secretive', instance: 'call', credentials })
   await using at = await place()
@@ -63,7 +63,7 @@ test('of a command that a credential comes from', { timeout: 90_000 }, async () 
   await killedWhileCalled(at, told, {})
 })
 
-test('of ssh, by which an engine is reached', { timeout: 90_000 }, async () => {
+test('of ssh, by which an engine is reached', async () => {
   await using at = await place(configOf({ slow: fixture('echo', { driver: 'docker' }) }))
   const { folder, told } = await programIn(at, 'ssh')
   const path = [folder, at.env['PATH']].join(':')

@@ -159,7 +159,7 @@ describe('a daemon that is killed', () => {
       const { daemon } = client.hello
       const others = new Set(orphanedSandboxes().map(({ pid }) => pid))
       // Its guard, who asks for the credentials of peers, and the launcher of the next sandbox
-      await eventually(() => childrenOf(client.hello.pid).length === 3, 20_000)
+      await eventually(() => childrenOf(client.hello.pid).length === 3)
       const helpers = descendantsOf(client.hello.pid).map(({ pid }) => pid)
       const told = call(client, 'plain', text).then(
         () => 'done',
@@ -173,9 +173,9 @@ describe('a daemon that is killed', () => {
       await dead
       await client[Symbol.asyncDispose]()
       expect(['ERR_DAEMON_UNAVAILABLE', 'done']).toContain(await told)
-      await eventually(() => helpers.every(isGone), 20_000)
-      await eventually(() => orphanedSandboxes().every(({ pid }) => others.has(pid)), 20_000)
-      await eventually(() => cgroupsOf(daemon).length === 0, 20_000)
+      await eventually(() => helpers.every(isGone))
+      await eventually(() => orphanedSandboxes().every(({ pid }) => others.has(pid)))
+      await eventually(() => cgroupsOf(daemon).length === 0)
 
       const again = await living()
       const intents = bodiesOf(at.stateDir, 'call.intent').filter(({ request }) =>

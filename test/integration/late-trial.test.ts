@@ -30,9 +30,8 @@ mount --bind "$1" /usr/bin/bwrap && shift && exec "$@"`
     const said = textOf(child.stderr)
     try {
       const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null
-      const operator = await eventually(
-        async () => (hasEnded() ? said : at.connect('operator').catch(() => null)),
-        50_000,
+      const operator = await eventually(async () =>
+        hasEnded() ? said : at.connect('operator').catch(() => null),
       )
       if (typeof operator === 'string') throw new Error(`serve ended: ${operator}`)
       await using client = operator

@@ -36,12 +36,12 @@ test(
       eventually(() => {
         const now = holdingsOf(at, client.hello)
         return now.children.length === 3 && now.networks.length === 1 && now
-      }, 20_000)
+      })
     const before = await settled()
     const [resident, living] = [residentMib(pid), await livingMib(at, pid)]
     for (let round = 0; round < rounds; round++) await cycle()
     const added = residentMib(pid) - resident
-    await eventually(() => expect(holdingsOf(at, client.hello)).toEqual(before) ?? true, 20_000)
+    await eventually(() => expect(holdingsOf(at, client.hello)).toEqual(before) ?? true)
     expect(added).toBeLessThan(flat.residentMib)
     expect((await livingMib(at, pid)) - living).toBeLessThan(flat.livingMib)
     for (const { instances } of (await client.call('servers/list', {})).servers)
@@ -70,7 +70,7 @@ test(`12: a daemon that is killed with ${children} servers leaves none of them, 
   const ended = once(at.process, 'exit')
   at.process.kill('SIGKILL')
   await ended
-  await eventually(() => below.every((child) => !isThere(child)), 20_000)
+  await eventually(() => below.every((child) => !isThere(child)))
   for (const session of sessions) await session[Symbol.asyncDispose]()
   const { process: again, client } = await serve(at)
   await using next = client
@@ -81,7 +81,7 @@ test(`12: a daemon that is killed with ${children} servers leaves none of them, 
   const down = once(again, 'exit')
   again.kill('SIGTERM')
   expect(await down).toEqual([0, null])
-}, 180_000)
+})
 
 function isThere(pid: number): boolean {
   try {

@@ -66,7 +66,7 @@ test('a path that leads nowhere, or to something else, is told by name', async (
     expect(stderr).toContain(`${path}: ${words}`)
     expect(stderr).toContain(`(${code})`)
   }
-}, 120_000)
+})
 
 test('a declaration of the configuration that cannot be read is told with its place', async () => {
   const declaration = 'd'.repeat(300)

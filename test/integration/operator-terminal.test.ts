@@ -77,7 +77,7 @@ function terminalOf(columns: number, ...args: readonly string[]) {
         const place =
           typeof text === 'string' ? screen.indexOf(text, from) - from : screen.slice(from).search(text)
         return place >= 0 && { found: place }
-      }, 10_000)
+      })
       from += found + 1
     },
     async [Symbol.asyncDispose]() {
@@ -394,7 +394,7 @@ describe('the operator’s verbs', () => {
     const made = await eventually(async () => {
       ids.push((await call('plain', { tail: true })).call_id)
       return ids.find((id) => said.includes(id)) // the tail may be some calls behind
-    }, 15_000)
+    })
     await eventually(() => said.includes('call.outcome'))
     const ended = once(child, 'exit')
     child.kill('SIGINT')

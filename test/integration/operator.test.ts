@@ -66,7 +66,7 @@ describe('approvals', () => {
     )
     const { id, summary } = await watch.next()
     expect(summary).toContain('asking/echo@')
-    await eventually(() => progress.length > 0, 5000)
+    await eventually(() => progress.length > 0)
     await operator.call('approvals/approve', { id })
     const result = await called
     expect(result.structuredContent).toEqual({ in: 'session' })
@@ -114,9 +114,9 @@ describe('approvals', () => {
       }),
     )
     const asked = async () => (await operator.call('approvals/list', {})).pending
-    await eventually(async () => (await asked()).length === 1, 5000)
+    await eventually(async () => (await asked()).length === 1)
     await one[Symbol.asyncDispose]()
-    await eventually(async () => (await operator.call('approvals/list', {})).listeners === 1, 5000)
+    await eventually(async () => (await operator.call('approvals/list', {})).listeners === 1)
     expect(await asked()).toHaveLength(1)
     await other[Symbol.asyncDispose]()
     await refused
@@ -134,7 +134,7 @@ describe('approvals', () => {
     await say()
     expect((await operator.call('approvals/list', {})).standing).toMatchObject([{ scope: 'session' }])
     await mcp.close()
-    await eventually(async () => (await operator.call('approvals/list', {})).standing.length === 0, 5000)
+    await eventually(async () => (await operator.call('approvals/list', {})).standing.length === 0)
   })
 
   test('an approval that stands ends when its tool is accepted anew', async () => {
@@ -364,7 +364,7 @@ test('a restart forgets neither what was registered, accepted, approved nor held
     }
     await one.call('daemon/shutdown', {})
   }
-  await eventually(() => first.process.exitCode !== null, 20_000)
+  await eventually(() => first.process.exitCode !== null)
   const { client } = await serve(first)
   await using again = client
   expect((await again.call('servers/get', { server: 'added' })).scope).toBe('registered')

@@ -77,7 +77,7 @@ describe('nothing waits', () => {
     await eventually(() => {
       const [now, ...more] = waitingInits(at)
       return now !== undefined && now !== first && more.length === 0
-    }, 10_000)
+    })
     expect(await poolOf(at, 'aging')).toMatchObject({ lost: 0, drawn: 0 })
     await run(at, 'true', 'resting')
   })
@@ -90,7 +90,7 @@ describe('nothing waits', () => {
     expect(waitingInits(at)).toHaveLength(2)
     at.process.kill('SIGKILL')
     await once(at.process, 'exit')
-    await eventually(() => !below.some(({ pid }) => existsSync(`/proc/${pid}`)), 5000)
+    await eventually(() => !below.some(({ pid }) => existsSync(`/proc/${pid}`)))
   })
 })
 
@@ -153,5 +153,5 @@ test('one that somebody stopped costs its call nothing: the call has another, an
   expect(lost.detail['reason']).toBe(
     'a sandbox that waited for a call stood still, stopped by a signal or paused, when one took it',
   )
-  await eventually(() => !existsSync(`/proc/${init}`), 20_000)
+  await eventually(() => !existsSync(`/proc/${init}`))
 })

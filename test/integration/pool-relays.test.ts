@@ -53,7 +53,7 @@ test.each([
     await eventually(() => stateOf(relay) === state || !existsSync(`/proc/${init}`))
     expect(await run(daemon, 'echo ran; cat /etc/hosts')).toMatch(/^ran\n[^]*api\.example\.com/)
     expect(await poolOf(daemon)).toMatchObject({ drawn: 1, missed: 0 })
-    await eventually(() => !existsSync(`/proc/${init}`), 20_000)
+    await eventually(() => !existsSync(`/proc/${init}`))
     await endServe(served)
   },
 )

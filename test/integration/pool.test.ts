@@ -168,7 +168,7 @@ test('who calls again once answered waits for a process that is slow to end, and
     const called = await at.client.call('tools/call', { server: 'stays', tool: 'echo', arguments: { n } })
     expect(called, `call ${n}`).toMatchObject({ type: 'output', data: { structuredContent: { n } } })
   }
-}, 60_000)
+})
 
 test('a pool where calls have no processes of their own is refused, with what mends it', async () => {
   await using at = await place(configOf({ runs: fixture('runs', { pool: { size: 3 } }) }))

@@ -21,7 +21,7 @@ async function theReader(at: Place): Promise<number> {
   const [reader] = await eventually(() => {
     const found = readers(at)
     return found.length === 1 && found.every(isNode) && found
-  }, 20_000)
+  })
   if (reader === undefined) throw new Error('it has ended')
   return reader
 }
@@ -82,7 +82,7 @@ test('a daemon that is killed while its configuration is read leaves nobody who 
   daemon.kill('SIGKILL')
   await ended
   try {
-    await eventually(() => readers(at).length === 0, 20_000)
+    await eventually(() => readers(at).length === 0)
   } finally {
     if (readers(at).length > 0) process.kill(reader, 'SIGKILL')
   }
@@ -98,7 +98,7 @@ test('a process that reads and stands still ends with its daemon, and nothing th
   daemon.kill('SIGKILL')
   await ended
   try {
-    await eventually(() => readers(at).length === 0, 20_000)
+    await eventually(() => readers(at).length === 0)
   } finally {
     if (readers(at).length > 0) process.kill(reader, 'SIGKILL')
   }

@@ -111,7 +111,6 @@ describe('a reload', () => {
     expect((await call(at.client, 'other')).type).toBe('output')
     await eventually(
       async () => (await at.client.call('servers/get', { server: 'fresh' })).state === 'connected',
-      10_000,
     )
     expect(await records(at, 'config.applied')).toHaveLength(1)
     expect((await records(at, 'config.effect'))[0]?.body).toMatchObject({
@@ -120,7 +119,7 @@ describe('a reload', () => {
       peer: { pid: process.pid },
     })
     await expectAftermath(at, at.client)
-  }, 60_000)
+  })
 
   test('puts other rules before the next call of a session that goes on', async () => {
     const at = await on(configOf({ echo: fixture('echo') }))
@@ -138,7 +137,7 @@ describe('a reload', () => {
     await at.client.call('daemon/reload', {})
     expect((await host.echo({ n: 3 })).structuredContent).toEqual({ n: 3 })
     expect(await pidsOf(at.client, 'echo')).toContain(pids[0])
-  }, 30_000)
+  })
 
   test('holds for a session that a project narrows, too: what the project denies stays denied', async () => {
     const at = await on(configOf({ echo: fixture('echo') }))
@@ -157,7 +156,7 @@ describe('a reload', () => {
     await expect(use('echo')).rejects.toMatchObject(denied)
     await expect(use('fail')).rejects.toMatchObject(denied)
     await mcp.close()
-  }, 30_000)
+  })
 
   test('takes away a mount from what runs: the process ends, and the next one does not see it', async () => {
     const at = await on(configOf({}))
@@ -192,7 +191,7 @@ describe('a reload', () => {
     await writeFile(join(at.folder, 'profiles/reads.yaml'), JSON.stringify(less), { mode: 0o600 })
     expect(await at.client.call('daemon/reload', {})).toMatchObject({ changed: ['reader'] })
     expect(isAlive(again)).toBe(false)
-  }, 30_000)
+  })
 
   test('takes away a way out and a credential from what runs', async () => {
     const reach = { profile: 'allowlisted-node' }
@@ -237,7 +236,7 @@ describe('a reload', () => {
     }
     await at.client.call('servers/start', { server: 'out' })
     expect(await pidsOf(at.client, 'kept')).toEqual(kept)
-  }, 40_000)
+  })
 
   test('of a file that is wrong changes nothing, and says what a start would say', async () => {
     const at = await on(configOf({ echo: fixture('echo') }))
@@ -263,7 +262,7 @@ describe('a reload', () => {
       'ERR_CONFIG_SYNTAX',
     ])
     expect(await records(at, 'config.applied')).toEqual([])
-  }, 30_000)
+  })
 
   test('refuses by name what takes a restart, and changes nothing else with it', async () => {
     const at = await on(configOf({ echo: fixture('echo') }))
@@ -282,7 +281,7 @@ describe('a reload', () => {
     const at = await on(configOf({ echo: fixture('echo') }))
     await write(at, '{}')
     at.process.kill('SIGHUP')
-    await eventually(async () => (await records(at, 'config.refused')).length === 1, 5000)
+    await eventually(async () => (await records(at, 'config.refused')).length === 1)
     await write(at, configOf({ other: fixture('echo') }))
     at.process.kill('SIGHUP')
     await eventually(
@@ -303,7 +302,7 @@ describe('a reload', () => {
     await write(at, configOf({}))
     at.process.kill('SIGHUP')
     // It waits for the server that it takes away.
-    await eventually(async () => (await at.client.call('servers/list', {})).servers.length === 0, 20_000)
+    await eventually(async () => (await at.client.call('servers/list', {})).servers.length === 0)
     for (let n = 1; n <= 50; n++) {
       await write(at, configOf({ [`s${n}`]: fixture('echo') }))
       at.process.kill('SIGHUP')
@@ -311,10 +310,7 @@ describe('a reload', () => {
       await at.client.call('servers/list', {})
     }
     process.kill(pid ?? 0, 'SIGKILL')
-    await eventually(
-      async () => (await at.client.call('servers/list', {})).servers[0]?.name === 's50',
-      20_000,
-    )
+    await eventually(async () => (await at.client.call('servers/list', {})).servers[0]?.name === 's50')
     await expectAftermath(at, at.client)
     expect(await records(at, 'config.effect')).toHaveLength(2)
   })
@@ -339,11 +335,11 @@ describe('a reload', () => {
     const byVerb = handled(call(at.client, 'chaotic', 'effect', effect('verb')))
     const tokens = async () =>
       (await readFile(join(seen.source, 'chaotic'), 'utf8')).split('\n').filter(Boolean).toSorted()
-    await eventually(async () => (await tokens()).length === 2, 30_000)
+    await eventually(async () => (await tokens()).length === 2)
     await write(at, config({ A: '1' }))
     at.process.kill('SIGHUP')
     await affected.closed
-    await eventually(async () => (await records(at, 'config.effect')).length === 1, 30_000)
+    await eventually(async () => (await records(at, 'config.effect')).length === 1)
     expect(ended.filter(isAlive)).toEqual([])
     expect(await pidsOf(at.client, 'chaotic')).toEqual(pids)
     await writeFile(join(seen.source, 'chaotic.go'), '')
@@ -354,7 +350,7 @@ describe('a reload', () => {
     expect(outcomes).toMatchObject([{ outcome: 'result' }, { outcome: 'result' }])
     expect((await call(at.client, 'other')).type).toBe('output')
     await expectAftermath(at, at.client)
-  }, 60_000)
+  })
 
   test('is the operator’s: a host is refused', async () => {
     const at = await on(configOf({ echo: fixture('echo') }))
@@ -392,7 +388,7 @@ describe('a reload', () => {
     await write(at, more([allow]))
     await at.client.call('daemon/reload', {})
     expect((await third).type).toBe('output')
-  }, 30_000)
+  })
 
   test('ends the approvals that stood under the former policy, and no others', async () => {
     const more = (rules: readonly object[], also: object = {}) =>
@@ -414,7 +410,7 @@ describe('a reload', () => {
     const again = handled(call(host, 'stands'))
     await at.client.call('approvals/deny', { id: (await watch.next(2)).id })
     await expect(again).rejects.toMatchObject({ code: 'ERR_APPROVAL_DENIED' })
-  }, 30_000)
+  })
 
   test('measures trust anew by other thresholds', async () => {
     const untrusted = { earns: fixture('echo', { trust: 'untrusted', tools: { allow: ['echo'] } }) }
@@ -497,7 +493,7 @@ describe('a reload', () => {
     })
     await expect(call(host, 'mine')).rejects.toMatchObject({ code: 'ERR_SERVER_NOT_FOUND' })
     expect(pids.filter(isAlive)).toEqual([])
-  }, 30_000)
+  })
 
   test('is the word that other code is meant: what was refused for it runs again', async () => {
     const at = await on(configOf({}))
@@ -515,7 +511,7 @@ describe('a reload', () => {
     await expect(call(at.client, 'own')).rejects.toThrow(/accepted was/) // other code takes an acceptance of its own
     await at.client.call('declarations/accept', { server: 'own' })
     expect((await call(at.client, 'own')).type).toBe('output')
-  }, 30_000)
+  })
 
   test('waits for the one before it, and loses no call that is made meanwhile', async () => {
     const config = (n: number) =>
@@ -571,7 +567,7 @@ describe('a reload', () => {
       ['other'],
       [],
     ])
-  }, 40_000)
+  })
 
   test('of a server that is just starting ends that start, and leaves nothing of it', async () => {
     const at = await on(configOf({ slow: fixture('never-initialize') }))
@@ -579,13 +575,13 @@ describe('a reload', () => {
     const [pid] = await eventually(async () => {
       const pids = await pidsOf(at.client, 'slow')
       return typeof pids[0] === 'number' ? pids : null
-    }, 10_000)
+    })
     await write(at, configOf({ slow: fixture('echo') }))
     expect(await at.client.call('daemon/reload', {})).toMatchObject({ changed: ['slow'] })
     await expect(starting).rejects.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
     expect(isAlive(pid)).toBe(false)
     expect((await call(at.client, 'slow')).type).toBe('output')
-  }, 30_000)
+  })
 
   test('that is under way when the daemon is told to end does not keep it from ending', async () => {
     const at = await on(configOf({ stubborn: fixture('ignore-sigterm') }))
@@ -593,12 +589,12 @@ describe('a reload', () => {
     const [pid] = await pidsOf(at.client, 'stubborn')
     await write(at, configOf({}))
     const reloading = at.client.call('daemon/reload', {}).catch(({ code }: { code: string }) => code)
-    await eventually(async () => (await at.client.call('servers/list', {})).servers.length === 0, 5000)
+    await eventually(async () => (await at.client.call('servers/list', {})).servers.length === 0)
     const ended = once(at.process, 'exit')
     await at.client.call('daemon/shutdown', {})
     await expect(at.client.call('daemon/reload', {})).rejects.toThrow()
     await reloading
     expect(await ended).toEqual([0, null])
     expect(isAlive(pid)).toBe(false)
-  }, 30_000)
+  })
 })

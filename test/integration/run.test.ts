@@ -38,7 +38,7 @@ async function talk(
   child.stdin?.on('error', () => undefined).write(lines)
   // A host that goes away is not answered any more, however quick it was.
   const hasAll = (): boolean => said.stdout.split('\n').length > lines.split('\n').length - 1
-  await eventually(() => child.exitCode !== null || hasAll(), 50_000)
+  await eventually(() => child.exitCode !== null || hasAll())
   child.stdin?.end()
   const [status] = (await closed) as [number]
   const ran = { ...said, status }
@@ -63,7 +63,7 @@ it('answers its host though nobody takes what it says on stderr', async () => {
   let said = ''
   child.stdout?.on('data', (bytes: Buffer) => (said += bytes.toString()))
   child.stdin?.on('error', () => undefined).write(hello)
-  await eventually(() => child.exitCode !== null || said.endsWith('\n'), 20_000)
+  await eventually(() => child.exitCode !== null || said.endsWith('\n'))
   child.stdin?.end()
   await closed
   expect(said).toContain('"serverInfo"')

@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.ts'
 import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
 import { isRoot, nobody, nodeAs } from '../support/user.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const mode = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o7777).toString(8)
 
@@ -28,7 +29,7 @@ describe('a daemon', () => {
     )
     first.process.kill('SIGKILL')
     first.start(['serve'], elsewhere)
-    await eventually(async () => (await first.run(['ps'], { env: elsewhere })).status === 0, 15_000)
+    await eventually(async () => (await first.run(['ps'], { env: elsewhere })).status === 0)
     expect((await first.run(['audit', 'verify'], { env: elsewhere })).status).toBe(0)
   })
 
@@ -118,8 +119,8 @@ describe('a daemon', () => {
     const child = spawn(process.execPath, [main, 'serve'], { env: at.env, stdio: ['ignore', 'ignore', full] })
     closeSync(full)
     try {
-      await using operator = await eventually(() => at.connect('operator').catch(() => null), 15_000)
-      const within = { signal: AbortSignal.timeout(10_000) }
+      await using operator = await eventually(() => at.connect('operator').catch(() => null))
+      const within = { signal: AbortSignal.timeout(patienceMs) }
       expect(await operator.call('daemon/reload', {}, within)).toMatchObject({ unchanged: ['echo'] })
       await writeFile(at.config, 'servers: [')
       await expect(operator.call('daemon/reload', {}, within)).rejects.toMatchObject({
@@ -145,16 +146,12 @@ describe('a daemon', () => {
     expect(await ended).toEqual([0, null])
   })
 
-  it.each(['host', 'operator'])(
-    'stands down when its socket is taken away: %s.sock',
-    async (door) => {
-      await using at = await daemon()
-      const ended = once(at.process, 'exit')
-      await rm(join(at.runtimeDir, door, `${door}.sock`))
-      expect((await ended)[0]).not.toBe(0)
-    },
-    15_000,
-  )
+  it.each(['host', 'operator'])('stands down when its socket is taken away: %s.sock', async (door) => {
+    await using at = await daemon()
+    const ended = once(at.process, 'exit')
+    await rm(join(at.runtimeDir, door, `${door}.sock`))
+    expect((await ended)[0]).not.toBe(0)
+  })
 
   it.each(['host', 'operator'])(
     'stands down beside a socket that came in the place of its own: %s.sock',

@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await operator[Symbol.asyncDispose]()
   child.kill('SIGTERM')
-  await eventually(() => child.exitCode !== null, 20_000)
+  await eventually(() => child.exitCode !== null)
   await running[Symbol.asyncDispose]()
   await code[Symbol.asyncDispose]()
 })
@@ -135,7 +135,7 @@ describe('clients of the SDK', () => {
     await using two = await client()
     const before = await one.text('boot')
     await expect(two.text('crash')).rejects.toThrow(/mcp server shared is unavailable/)
-    await eventually(async () => (await instancesOf())[0]?.state === 'ready', 10_000)
+    await eventually(async () => (await instancesOf())[0]?.state === 'ready')
     expect(await one.text('boot')).not.toBe(before)
     expect(await one.text('boot')).toBe(await two.text('boot'))
   })

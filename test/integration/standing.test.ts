@@ -61,28 +61,24 @@ test.each<[string, (stage: Staged) => Promise<void>, (stage: Staged) => Promise<
     ({ configure }) => configure(),
     true,
   ],
-])(
-  'in a life in which its server %s an approval ends',
-  async (_title, change, putBack, isSeenRunning) => {
-    const stage = await staged()
-    onTestFinished(() => stage.at[Symbol.asyncDispose]())
-    await living(stage.at, approved)
-    await change(stage)
-    const between = await living(stage.at, async (client) => {
-      if (isSeenRunning) await client.call('servers/start', { server: 'plain' })
-      return standing(client)
-    })
-    expect(between).toEqual([])
-    await putBack(stage)
-    await living(stage.at, async (client) => {
-      await expect(call(client)).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
-      expect(await standing(client)).toEqual([])
-      expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
-    })
-    expect(bodiesOf(stage.at.stateDir, 'approval.ended')).toHaveLength(1)
-  },
-  60_000,
-)
+])('in a life in which its server %s an approval ends', async (_title, change, putBack, isSeenRunning) => {
+  const stage = await staged()
+  onTestFinished(() => stage.at[Symbol.asyncDispose]())
+  await living(stage.at, approved)
+  await change(stage)
+  const between = await living(stage.at, async (client) => {
+    if (isSeenRunning) await client.call('servers/start', { server: 'plain' })
+    return standing(client)
+  })
+  expect(between).toEqual([])
+  await putBack(stage)
+  await living(stage.at, async (client) => {
+    await expect(call(client)).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+    expect(await standing(client)).toEqual([])
+    expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
+  })
+  expect(bodiesOf(stage.at.stateDir, 'approval.ended')).toHaveLength(1)
+})
 
 test('in a life in which another server was added it stands', async () => {
   const { at, configure } = await staged()
@@ -93,4 +89,4 @@ test('in a life in which another server was added it stands', async () => {
     expect(await standing(client)).toHaveLength(1)
     await call(client)
   })
-}, 60_000)
+})

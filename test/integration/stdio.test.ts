@@ -14,6 +14,7 @@ import { eventually } from '../support/eventually.ts'
 import { handled } from '../support/handled.ts'
 import { type Process, processesWith } from '../support/processes.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const config = configOf({ echo: fixture('echo'), never: fixture('never-initialize') })
@@ -73,12 +74,12 @@ it('ten hosts that start at once get one daemon and ten sessions', async () => {
   expect(ready).toHaveLength(10)
   expect(new Set(ready.map(({ pid }) => pid)).size).toBe(10)
   await Promise.all(clients.map((client) => client.close()))
-}, 120_000)
+})
 
 it('a daemon that takes longer than sixteen seconds to come up, as on a machine that is busy, is waited for', async () => {
   await using at = await place(config)
   const connecting = handled(host(at, ['echo']))
-  const { pid } = await eventually(() => processesWith(at.runtimeDir).find(isDaemon), 30_000)
+  const { pid } = await eventually(() => processesWith(at.runtimeDir).find(isDaemon))
   process.kill(pid, 'SIGSTOP')
   await delay(16_000)
   process.kill(pid, 'SIGCONT')
@@ -158,12 +159,12 @@ it('a host that is killed in a call leaves an outcome in the journal, and nothin
   say({ id: 1, method: 'tools/call', params: { name: 'wait', arguments: { ms: 60_000 } } })
   const records = async (type: string) =>
     (await at.client.call('audit/query', { type, from: 'oldest' })).records
-  await eventually(async () => (await records('call.intent')).length === 1, 10_000)
+  await eventually(async () => (await records('call.intent')).length === 1)
   shim.kill('SIGKILL')
   const [outcome] = await eventually(async () => {
     const found = await records('call.outcome')
     return found.length > 0 && found
-  }, 10_000)
+  })
   expect(outcome?.body).toMatchObject({ outcome: 'lost', subject: 'wait' })
   await eventually(async () => {
     const { servers } = await at.client.call('servers/list', {})
@@ -190,12 +191,12 @@ socket.write(Array.from({ length: 200 }, (_, n) => call(n + 3) + '\\n').join('')
 it('what a host said in one breath before it was killed is carried out, or refused on record, to its last line', async () => {
   await using at = await daemon(configOf({ echo: fixture('echo') }))
   const args = ['--input-type=module', '-e', killedHost, join(at.runtimeDir, 'host', 'host.sock')]
-  expect(() => execFileSync(process.execPath, args, { timeout: 20_000, stdio: 'pipe' })).toThrow(
+  expect(() => execFileSync(process.execPath, args, { timeout: patienceMs, stdio: 'pipe' })).toThrow(
     expect.objectContaining({ signal: 'SIGKILL' }),
   )
   const count = async (type: string) =>
     (await at.client.call('audit/query', { type, limit: 500 })).records.length
-  await eventually(async () => (await count('call.outcome')) + (await count('call.denied')) === 200, 20_000)
+  await eventually(async () => (await count('call.outcome')) + (await count('call.denied')) === 200)
 })
 
 it('a host that said all that it had to is told why its server could not be started', async () => {

@@ -165,7 +165,7 @@ describe('audit verify', () => {
     writeFileSync(path, text)
     expect(changes).toBeGreaterThan(400)
     expect(verifyJournal(directory, key)).toMatchObject({ ok: true, sidecars: 2 })
-  }, 60_000)
+  })
 
   test('reads what lies beside the journal, and ends with 4 and the line where it is not what was said', async () => {
     const whole = await at.run(['audit', 'verify'])

@@ -106,7 +106,6 @@ test.each(['legacy', 'modern'])(
     )
     expect((await at.client.call('audit/verify', {})).ok).toBe(true)
   },
-  60_000,
 )
 
 test('what one person told is looked for in nobody else’s record, nor in another server’s', async () => {

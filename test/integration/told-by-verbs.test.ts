@@ -38,7 +38,7 @@ test('an output that is full is told, and no anchor of an export that nobody has
       ),
     })
   }
-}, 60_000)
+})
 
 test('what a verb has done is told where its answer finds no room', async () => {
   const servers = { plain: fixture('echo'), asked: fixture('echo') }
@@ -86,7 +86,7 @@ test('what a verb has done is told where its answer finds no room', async () => 
     })
   }
   watcher.kill()
-}, 60_000)
+})
 
 test('a verb whose stderr takes nothing ends with the status that it has', async () => {
   await using at = await daemon()
@@ -109,7 +109,7 @@ test('a verb whose stderr takes nothing ends with the status that it has', async
   } finally {
     closeSync(full)
   }
-}, 60_000)
+})
 
 test.each([
   ['audit tail -n 0', '--lines: got "0", expected a whole number from 1 to 1000'],
@@ -128,7 +128,7 @@ test('where no server is connected the list of tools says what connects one', as
   const [, verb = 'none'] = /; sallyport (\w+) plain connects it$/m.exec(stderr) ?? []
   expect((await at.run([verb, 'plain'])).status).toBe(0)
   expect((await at.run(['tools', 'plain'])).stdout).toContain('echo')
-}, 60_000)
+})
 
 test('of a server that may not run, or shows no tool, the list says so, and not to start it', async () => {
   const shut = fixture('echo', { trust: 'sandboxed' }) // its entry exposes no tool
@@ -145,7 +145,7 @@ test('of a server that may not run, or shows no tool, the list says so, and not 
     ['shut', 'shut lists none, or its entry exposes none of them'],
   ] as const)
     expect(await at.run(['tools', server])).toMatchObject({ status: 0, stderr: `no tools: ${told}\n` })
-}, 60_000)
+})
 
 test('a reset of what has no record says whether it is the server or the tool that nobody knows', async () => {
   await using at = await daemon(configOf({ plain: fixture('echo'), fresh: fixture('echo') }))
@@ -163,7 +163,7 @@ test('a reset of what has no record says whether it is the server or the tool th
       status: 8,
       stderr: `sallyport: ${told}\n`,
     })
-}, 60_000)
+})
 
 test('events behind one that is yet to come are refused: their numbers may be those of an earlier start', async () => {
   await using at = await daemon()
@@ -185,4 +185,4 @@ test('of a server that only a host is connected to, the list says what connects 
   )
   expect((await at.run(['start', 'plain'])).status).toBe(0)
   expect((await at.run(['tools', 'plain'])).stdout).toContain('echo')
-}, 60_000)
+})

@@ -140,7 +140,7 @@ describe('lists of many tools', () => {
     const first = await called(null)
     expect(first.code).toBe('called')
     expect(await called(first.generation)).toMatchObject({ code: 'ERR_TOOL_NOT_FOUND' })
-  }, 60_000)
+  })
 
   test('a list that changes again and again is asked for once in 5 s, and gets one generation', async () => {
     const asked = async (): Promise<number> => {
@@ -155,10 +155,8 @@ describe('lists of many tools', () => {
     expect(namesOf((await host.call('tools/list', { server: 'shaken' })).tools)).not.toContain(
       'shaken_fickle',
     )
-    await eventually(
-      async () =>
-        namesOf((await host.call('tools/list', { server: 'shaken' })).tools).includes('shaken_fickle'),
-      10_000,
+    await eventually(async () =>
+      namesOf((await host.call('tools/list', { server: 'shaken' })).tools).includes('shaken_fickle'),
     )
     expect((await host.call('tools/list', { server: 'shaken' })).generation).toBe(generation + 1)
     expect(await asked()).toBe(before + 1)

@@ -16,6 +16,7 @@ import { caller, superviseAll } from '../support/supervisor.ts'
 import { isRoot } from '../support/user.ts'
 import { watching } from '../support/watching.ts'
 import { bodiesOf, witness, type Witness } from '../support/witness.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const [ann, bob, stranger] = [47_893, 47_894, 47_895]
 /** A group that every Linux has, and whose members the tests are when they say so */
@@ -166,7 +167,7 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     const [one, other] = both
     const wait = () => one.ask('tools/call', { server: 'own', tool: 'wait' })
     const waiting = Array.from({ length: 8 }, wait)
-    await eventually(() => seen.calls('own').length === waiting.length, 30_000)
+    await eventually(() => seen.calls('own').length === waiting.length)
     expect((await wait()).error).toMatchObject({
       message: expect.stringContaining(`uid ${ann} has 8 calls of own`) as string,
       data: { code: 'ERR_BUSY' },
@@ -453,7 +454,7 @@ const asOneUser: Readonly<Record<string, () => Promise<void>>> = {
 
   'each principal has an instance of its own, and can stop no other': async () => {
     await using all = await superviseAll([serverSettings('echo.mjs')])
-    const waiting = { signal: AbortSignal.timeout(20_000) }
+    const waiting = { signal: AbortSignal.timeout(patienceMs) }
     await all.supervisor.start(caller(ann), 'fixture', waiting)
     expect(all.supervisor.get(caller(bob), 'fixture').instances).toEqual([])
     expect(await all.supervisor.stop(caller(bob), 'fixture', waiting)).toEqual([])

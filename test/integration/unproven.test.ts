@@ -52,9 +52,9 @@ test('a stop of a session fails by name, the session is shown until there is pro
   } finally {
     giveBack()
   }
-  await eventually(async () => (await instances()).length === 0, 20_000)
+  await eventually(async () => (await instances()).length === 0)
   using _another = await attached(at)
-}, 90_000)
+})
 
 test('how a process ended is told though the proof of it came late', async () => {
   await using at = await daemon(config)
@@ -73,10 +73,9 @@ test('how a process ended is told though the proof of it came late', async () =>
   using later = await open()
   const told = await eventually(
     async () => (await later.ask('session/result', { session })).result ?? undefined,
-    30_000,
   )
   expect(told).toMatchObject({ status: 0 }) // 1 would be that nobody knows
-}, 90_000)
+})
 
 test('a control instance that is not proven to be gone is not stopped by saying so once more, until it is', async () => {
   await using at = await daemon(config)
@@ -93,11 +92,10 @@ test('a control instance that is not proven to be gone is not stopped by saying 
     async () =>
       (await at.client.call('servers/get', { server: 'echo' })).instances[0]?.state === 'stopped' ||
       undefined,
-    20_000,
   )
   expect(await stop()).toEqual({ stopped: [] })
   await at.client.call('servers/start', { server: 'echo' })
-}, 90_000)
+})
 
 test('a session whose probe was not proven to be gone ends, and whoever ends it is told', async () => {
   const timeouts = { initialize_ms: 4000 }
@@ -107,11 +105,11 @@ test('a session whose probe was not proven to be gone ends, and whoever ends it 
   await host.ask('session/attach', { server: 'server' })
   const instances = async () => (await at.client.call('servers/get', { server: 'server' })).instances
   const asked = host.ask('server/discover', {})
-  await eventually(async () => typeof (await instances())[0]?.pid === 'number' || undefined, 20_000)
+  await eventually(async () => typeof (await instances())[0]?.pid === 'number' || undefined)
   const giveBack = exhaust(at)
   try {
     expect(await asked).toMatchObject({ error: { code: -32601 } })
-    await eventually(async () => (await instances())[0]?.state === 'failed' || undefined, 20_000)
+    await eventually(async () => (await instances())[0]?.state === 'failed' || undefined)
     await expect(at.client.call('servers/stop', { server: 'server' })).rejects.toMatchObject({
       message: expect.stringContaining('is still not gone'),
     })
@@ -119,8 +117,8 @@ test('a session whose probe was not proven to be gone ends, and whoever ends it 
   } finally {
     giveBack()
   }
-  await eventually(async () => (await instances()).length === 0, 20_000)
-}, 60_000)
+  await eventually(async () => (await instances()).length === 0)
+})
 
 test('a daemon that is told to end does, says so by its status, and its guard takes down what may be left', async () => {
   await using at = await daemon(config)
@@ -131,9 +129,9 @@ test('a daemon that is told to end does, says so by its status, and its guard ta
   exhaust(at)
   at.process.kill('SIGTERM')
   expect(await ended).toEqual([1, null])
-  await eventually(() => parts.every(isGone), 10_000)
+  await eventually(() => parts.every(isGone))
   expect((await at.run(['audit', 'verify', '--state', at.stateDir])).status).toBe(0)
-}, 60_000)
+})
 
 test('a run that is told to end does, and its guard takes down what may be left', async () => {
   await using at = await place()
@@ -148,8 +146,8 @@ test('a run that is told to end does, and its guard takes down what may be left'
   exhaust({ process: child })
   child.kill('SIGTERM')
   expect(await ended).toEqual([1, null])
-  await eventually(() => parts.every(isGone), 10_000)
-}, 60_000)
+  await eventually(() => parts.every(isGone))
+})
 
 const isGone = (pid: number): boolean => {
   try {

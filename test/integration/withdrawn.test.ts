@@ -37,7 +37,7 @@ afterAll(async () => {
 const call = (server: string, tool: string) =>
   host.call('tools/call', { server, tool, arguments: {} }).catch((error: unknown) => error)
 const pending = async () => (await operator.call('approvals/list', {})).pending
-const asked = () => eventually(async () => (await pending()).length > 0, 20_000)
+const asked = () => eventually(async () => (await pending()).length > 0)
 
 test.each([
   ['ends', 'abort', () => call('ends', 'crash')],

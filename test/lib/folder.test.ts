@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { makeFolder } from '../../src/lib/folder.ts'
 import { sourcesOf, withoutComments } from '../support/source.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
@@ -37,7 +38,7 @@ test('a folder below one that takes none, as /proc says of any, is refused and n
     import { makeFolder } from ${JSON.stringify(module)}
     try { makeFolder('/proc/no-such-process/a/b', 0o700) } catch ({ code, path }) { console.log(code, path) }`
   const args = ['--input-type=module', '-e', script]
-  const { stdout, signal } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 })
+  const { stdout, signal } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: patienceMs })
   expect({ stdout, signal }).toEqual({ stdout: 'ENOENT /proc/no-such-process\n', signal: null })
 })
 

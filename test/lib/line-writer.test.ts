@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const url = new URL('../../src/log.ts', import.meta.url).href
 const filler = 'x'.repeat(100)
@@ -35,7 +36,7 @@ function speaker(stderr: number): Speaker & Disposable {
   return {
     pid: child.pid ?? 0,
     async say(count) {
-      const said = once(answers, 'line', { signal: AbortSignal.timeout(10_000) })
+      const said = once(answers, 'line', { signal: AbortSignal.timeout(patienceMs) })
       child.stdin?.write(`${count}\n`)
       await said
     },
@@ -86,7 +87,7 @@ test('a reader that is slow holds nobody up, and has all lines in order', async 
         }
         return numbersIn(text).length
       },
-      { timeout: 10_000, interval: 10 },
+      { timeout: patienceMs, interval: 10 },
     )
     .toBe(count)
   closeSync(reads)

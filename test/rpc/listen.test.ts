@@ -173,6 +173,6 @@ describe('a socket', () => {
     await eventually(async () => {
       await using caller = await dial(path)
       return (await caller.call('who', {})) !== null
-    }, 10_000)
+    })
   })
 })

@@ -39,7 +39,7 @@ it('daemons that start at once all make it, or take what another has made so far
     const order = { directory: join(folder.path, `run${round}`), at: Date.now() + 5 }
     expect(await daemons.tell(order)).toEqual(Array.from({ length: 6 }, () => 'made'))
   }
-}, 30_000)
+})
 
 /** That many of prepare-runtime.ts; `tell` gives all of them one order, and has their answers. */
 async function processes(count: number) {

@@ -269,55 +269,51 @@ const othersOf = ({ said, inside }: Compared): readonly unknown[] => {
   ]
 }
 
-test.each(arms)(
-  'what is explained is what a sandbox of %s has, under three profiles',
-  async (arm) => {
-    const isOther = isRoot && arm !== 'root'
-    await using tree = await layOut()
-    if (isOther)
-      for (const path of ['profiles', 'profiles/mine.yaml', 'profiles/listed.yaml'])
-        await chown(join(tree.path, path), ordinaryUid, ordinaryUid)
-    const profiles = ['offline', 'listed', 'mine']
-    const asked = {
-      paths: [...new Set([...always, ...ofTheMachine, ...tree.paths])],
-      hosts: [
-        'localhost',
-        'sandbox',
-        'example.com',
-        'api.example.com',
-        'b.api.example.com',
-        'a.wild.example.com',
-        'wild.example.com',
-      ],
-      variables: [
-        'PATH',
-        'HOME',
-        'USER',
-        'LANG',
-        'TERM',
-        'TMPDIR',
-        'TZ',
-        'GREETING',
-        'MODE',
-        'PWD',
-        'SHELL',
-        'HTTPS_PROXY',
-        'NO_PROXY',
-        'NODE_OPTIONS',
-        'LD_PRELOAD',
-        'AWS_SECRET_ACCESS_KEY',
-      ],
-    }
-    const comparison = isOther
-      ? (JSON.parse(
-          await asUser('support/explained.ts', JSON.stringify(profiles), tree.path, JSON.stringify(asked)),
-        ) as Comparison)
-      : await compare(profiles, tree.path, asked)
-    for (const compared of Object.values(comparison)) {
-      expect(Object.keys(compared.explained).length).toBe(asked.paths.length)
-      expect(differences(compared)).toEqual([])
-      expect(othersOf(compared)).toEqual([])
-    }
-  },
-  60_000,
-)
+test.each(arms)('what is explained is what a sandbox of %s has, under three profiles', async (arm) => {
+  const isOther = isRoot && arm !== 'root'
+  await using tree = await layOut()
+  if (isOther)
+    for (const path of ['profiles', 'profiles/mine.yaml', 'profiles/listed.yaml'])
+      await chown(join(tree.path, path), ordinaryUid, ordinaryUid)
+  const profiles = ['offline', 'listed', 'mine']
+  const asked = {
+    paths: [...new Set([...always, ...ofTheMachine, ...tree.paths])],
+    hosts: [
+      'localhost',
+      'sandbox',
+      'example.com',
+      'api.example.com',
+      'b.api.example.com',
+      'a.wild.example.com',
+      'wild.example.com',
+    ],
+    variables: [
+      'PATH',
+      'HOME',
+      'USER',
+      'LANG',
+      'TERM',
+      'TMPDIR',
+      'TZ',
+      'GREETING',
+      'MODE',
+      'PWD',
+      'SHELL',
+      'HTTPS_PROXY',
+      'NO_PROXY',
+      'NODE_OPTIONS',
+      'LD_PRELOAD',
+      'AWS_SECRET_ACCESS_KEY',
+    ],
+  }
+  const comparison = isOther
+    ? (JSON.parse(
+        await asUser('support/explained.ts', JSON.stringify(profiles), tree.path, JSON.stringify(asked)),
+      ) as Comparison)
+    : await compare(profiles, tree.path, asked)
+  for (const compared of Object.values(comparison)) {
+    expect(Object.keys(compared.explained).length).toBe(asked.paths.length)
+    expect(differences(compared)).toEqual([])
+    expect(othersOf(compared)).toEqual([])
+  }
+})

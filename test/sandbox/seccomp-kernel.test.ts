@@ -8,6 +8,7 @@ import { compileSeccomp } from '../../src/sandbox/seccomp.ts'
 import type { SyscallPolicy } from '../../src/sandbox/spec.ts'
 import type { Arch } from '../../src/sandbox/syscalls.ts'
 import { asOrdinaryUser, buildProbe } from '../support/probe.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const strict: SyscallPolicy = { base: 'strict', allow: [], deny: [] }
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-seccomp-'))
@@ -63,7 +64,7 @@ function confined(
     stdio: ['ignore', 'pipe', 'pipe', fd],
     env,
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: patienceMs,
   })
   closeSync(fd)
   return got

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { longestMs, wholeMs } from '../support/patience.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { plot } from './curves.ts'
 import { judge, type Verdict } from './judge.ts'
@@ -13,9 +14,6 @@ import type { Outcome, Step } from './run.ts'
 
 const script = fileURLToPath(new URL('scale.ts', import.meta.url))
 const leaks = fileURLToPath(new URL('../fixtures/leaks.mjs', import.meta.url))
-
-/** On a machine with much else to do */
-const deadlineMs = 60_000
 
 interface Found {
   readonly status: number
@@ -29,8 +27,8 @@ async function scale(...args: readonly string[]): Promise<Found> {
   const [json, html] = [join(folder.path, 'json'), join(folder.path, 'html')]
   const { status, said } = await new Promise<{ status: number; said: string }>((resolve) => {
     const all = [script, ...args, '--json', json, '--html', html]
-    execFile(process.execPath, all, { timeout: deadlineMs - 5000 }, (error, stdout, stderr) =>
-      resolve({ status: error === null ? 0 : Number(error.code), said: stdout + stderr }),
+    execFile(process.execPath, all, { timeout: wholeMs }, (error, stdout, stderr) =>
+      resolve({ status: error === null ? 0 : Number(error.code ?? Infinity), said: stdout + stderr }),
     )
   })
   expect(status, said).toBeLessThan(2)
@@ -70,7 +68,7 @@ test.concurrent(
     expect(html.match(/<svg /g)).toHaveLength(10)
     expect(html).not.toMatch(/NaN|undefined|Infinity/)
   },
-  deadlineMs,
+  longestMs,
 )
 
 test.concurrent(
@@ -83,7 +81,7 @@ test.concurrent(
     expect(said).toMatch(/BROKEN {2}descriptors of the daemon/)
     expect(said).toMatch(/held {4}calls without their answer/)
   },
-  deadlineMs,
+  longestMs,
 )
 
 const standing = {

@@ -141,7 +141,7 @@ test('long arguments have the room that they need, and are held against no schem
   const filling = Array.from({ length: 1_300_000 }, () => ({}))
   expect(await ask(judge, 'begin', begin, filling)).toContain('once more, and the tool is refused')
   expect(await ask(judge, 'begin', begin, filling)).toContain('is refused until sallyport accept s')
-}, 180_000)
+})
 
 test.each(['--max-old-space-size=4096', '--max-semi-space-size=64', '--max-old-space-size-percentage=50'])(
   'its memory is its own, whatever NODE_OPTIONS=%s makes of others',

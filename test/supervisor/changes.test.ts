@@ -9,6 +9,7 @@ import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll } from '../support/supervisor.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 interface Stage extends AsyncDisposable {
   readonly host: HostEnd
@@ -223,7 +224,7 @@ test('a tool that changes while its server is first asked for its other lists is
   const call = all.supervisor.call(
     caller(),
     { ...asked, arguments: new RawJson('{}') },
-    { signal: AbortSignal.timeout(20_000) },
+    { signal: AbortSignal.timeout(patienceMs) },
   )
   await expect(call).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
 })

@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.ts'
 import { plainLaunch } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll } from '../support/supervisor.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const bug = (): never => {
   throw new TypeError('a bug')
@@ -70,7 +71,7 @@ test.each<[string, () => Promise<HostEnd>, readonly (object | Buffer)[]]>([
     await eventually(() => host.socket.destroyed || host.socket.readableEnded)
     const count = (type: string): number =>
       host.governed.records().filter((record) => record.type === type).length
-    await eventually(() => count('call.intent') === count('call.outcome'), 5000)
+    await eventually(() => count('call.intent') === count('call.outcome'))
     other.send(initialize, list)
     expect((await other.answer('list')).error).toBeUndefined()
   },
@@ -79,7 +80,7 @@ test.each<[string, () => Promise<HostEnd>, readonly (object | Buffer)[]]>([
 test('a bug in what a server says to the daemon alone makes it unavailable, with its cause for the log', async () => {
   await using all = await superviseAll([serverSettings('echo.mjs')], { launch: unreadable })
   await expect(
-    all.supervisor.start(caller(), 'fixture', { signal: AbortSignal.timeout(20_000) }),
+    all.supervisor.start(caller(), 'fixture', { signal: AbortSignal.timeout(patienceMs) }),
   ).rejects.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
 })
 

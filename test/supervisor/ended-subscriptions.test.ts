@@ -42,7 +42,7 @@ test.each(ways)('of a process that sessions share, and that %s them', async (way
   const step = mostShared / 2
   for (let count = step; count <= 3 * step; count += step) {
     for (let n = count - step; n < count; n += 1) host.send({ id: `l${n}`, ...listening(`file:///${n}`) })
-    await eventually(() => outcomes(all.governed).length === count, 20_000)
+    await eventually(() => outcomes(all.governed).length === count)
   }
   expect(new Set(outcomes(all.governed))).toEqual(new Set([outcome]))
   expect(host.messages.filter(({ error }) => error?.data !== undefined)).toEqual([])

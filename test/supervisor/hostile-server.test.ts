@@ -173,7 +173,7 @@ test('a flood waits for a host that does not read, and takes no memory of ours',
   await eventually(() => {
     seen.push(written())
     return Number(written()) > 100_000 && seen.length > 20 && new Set(seen.slice(-20)).size === 1
-  }, 10_000)
+  })
   expect(Number(written())).toBeLessThan(20_000_000)
   expect(process.memoryUsage().rss - before).toBeLessThan(60_000_000)
   host.socket.resume()

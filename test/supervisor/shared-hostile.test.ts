@@ -4,10 +4,11 @@ import { living } from '../support/collect.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Sharer, type Sharing, shares, sharing } from '../support/sharing.ts'
 import { caller } from '../support/supervisor.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const output = { resultBytes: 1_048_576, lineBytes: 65_536, stderrBytes: 65_536 }
 const restart = { scheduleS: [0.2], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
-const signal = AbortSignal.timeout(60_000)
+const signal = AbortSignal.timeout(patienceMs)
 
 const held = (host: Sharer, key: string) =>
   eventually(async () =>

@@ -8,6 +8,7 @@ import { plainLaunch } from '../support/plain-launch.ts'
 import { type Sharer, shares, sharing } from '../support/sharing.ts'
 import { speaker } from '../support/speaker.ts'
 import { caller } from '../support/supervisor.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const progress = 'notifications/progress'
 const updated = 'notifications/resources/updated'
@@ -45,7 +46,7 @@ test('the sessions and control calls of one principal have one process, and anot
   const { data } = await all.supervisor.call(
     caller(),
     { ...call, arguments: new RawJson('{}') },
-    { signal: AbortSignal.timeout(5000) },
+    { signal: AbortSignal.timeout(patienceMs) },
   )
   expect(JSON.stringify(data)).toContain(pids[0])
   expect(all.launches()).toBe(2)

@@ -11,10 +11,11 @@ import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { turns } from '../support/turns.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const waiting = {
   get signal() {
-    return AbortSignal.timeout(20_000)
+    return AbortSignal.timeout(patienceMs)
   },
 }
 
@@ -41,7 +42,7 @@ test('a server that was lost lists nothing while it waits, its call fails by tha
   await expect(call(all, 'crash')).rejects.toMatchObject({
     message: expect.stringContaining('mcp server fixture is unavailable') as string,
   })
-  await eventually(() => stateOf(all) === 'ready', 10_000) // nobody asked for it
+  await eventually(() => stateOf(all) === 'ready') // nobody asked for it
   expect(await shown(all)).toEqual(crashing)
   expect((await all.supervisor.tools(caller(), null, waiting)).generation).toBeGreaterThan(generation)
 })
@@ -98,7 +99,7 @@ test('where one process of a quarantined server is not proven gone, those that a
   expect(states()[1]).toBe('quarantined')
   proof.resolve({ code: null, signal: 9, reason: 'killed' })
   await eventually(() => states().every((state) => state === 'quarantined'))
-}, 20_000)
+})
 
 test('a server that never answers initialize holds up no other, though only two start at once', async () => {
   const eager = (name: string, script: string) =>
@@ -115,7 +116,7 @@ test('a server that never answers initialize holds up no other, though only two 
   const calledOff = new AbortController()
   const started = all.supervisor.startEager(caller(), names, { signal: calledOff.signal })
   const states = () => all.supervisor.list(caller()).map(({ state }) => state)
-  await eventually(() => states().join() === 'pending,connected,connected,connected', 14_000)
+  await eventually(() => states().join() === 'pending,connected,connected,connected')
   calledOff.abort()
   await started
 })
@@ -163,7 +164,7 @@ test('that a tool has broken its word is an event, and it loses its trust and it
   const held = call(all, 'wait').catch((error: unknown) => error)
   await eventually(() => all.governed.records().some(({ body }) => Object(body).subject === 'wait'))
   await call(all, 'poison')
-  await eventually(() => all.events.some(({ type }) => type === 'trust/violated'), 15_000)
+  await eventually(() => all.events.some(({ type }) => type === 'trust/violated'))
   expect(all.events.filter(({ type }) => type === 'trust/violated')).toMatchObject([
     { server: 'fixture', detail: { tool: 'echo', failure: 'MP-FH-003' } },
   ])

@@ -8,6 +8,7 @@ import { sharing } from '../support/sharing.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const mismatch = { data: { code: 'ERR_DECLARATION_MISMATCH', failure: 'MP-FH-003' } }
 const _meta = {
@@ -27,14 +28,14 @@ const call = ({ supervisor }: Pick<Supervised, 'supervisor'>, tool: string) =>
       lineage: null,
       arguments: new RawJson('{}'),
     },
-    { signal: AbortSignal.timeout(20_000) },
+    { signal: AbortSignal.timeout(patienceMs) },
   )
 
 test('a tool that changed is not called in a session whose host did not subscribe, and the host hears of nothing that it did not ask for', async () => {
   await using host = await attach(serverSettings('subscribed.mjs'))
   const ask = (id: number, method: string, params: object) => {
     host.send({ jsonrpc: '2.0', id, method, params: { ...params, _meta } })
-    return host.answer(id, 20_000)
+    return host.answer(id)
   }
   await ask(1, 'server/discover', {})
   expect(await ask(2, 'tools/call', { name: 'echo' })).toMatchObject({ result: {} })
@@ -50,12 +51,12 @@ test.each(['refuses', 'completes', 'cancels', 'cancels, with a mark of it,'])(
     let id = 0
     const ask = (method: string, params: object) => {
       host.send({ jsonrpc: '2.0', id: ++id, method, params: { ...params, _meta } })
-      return host.answer(id, 20_000)
+      return host.answer(id)
     }
     await ask('server/discover', {})
     expect(await ask('tools/call', { name: 'echo' })).toMatchObject({ result: {} })
     expect(await ask('tools/call', { name: 'change' })).toMatchObject({ result: {} })
-    const refused = await eventually(async () => (await ask('tools/call', { name: 'echo' })).error, 30_000)
+    const refused = await eventually(async () => (await ask('tools/call', { name: 'echo' })).error)
     expect(refused).toMatchObject(mismatch)
     expect(host.lines).toHaveLength(id)
   },
@@ -70,7 +71,7 @@ test('nor is it for a control call of such a server', async () => {
       (error: { code?: unknown }) => error.code,
     )
   expect([await code('echo'), await code('change')]).toEqual([null, null])
-  await eventually(async () => (await code('echo')) === 'ERR_DECLARATION_MISMATCH', 30_000)
+  await eventually(async () => (await code('echo')) === 'ERR_DECLARATION_MISMATCH')
 })
 
 test('a tool that changed is not called by a control call either, where sessions share the process, and they hear of nothing either', async () => {

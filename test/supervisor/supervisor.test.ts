@@ -10,11 +10,12 @@ import type { CallId } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
+import { patienceMs } from '../support/patience.ts'
 
 /** As long as each wait may take, counted from where it begins */
 const waiting = {
   get signal() {
-    return AbortSignal.timeout(20_000)
+    return AbortSignal.timeout(patienceMs)
   },
 }
 
@@ -508,7 +509,7 @@ test('a new tool gets a new generation, and a call that saw the old one is refus
   const after = await eventually(async () => {
     const list = await all.supervisor.tools(caller(), null, waiting)
     return list.generation > before.generation && list
-  }, 10_000)
+  })
   const pinned = { generation: before.generation }
   await expect(all.supervisor.call(caller(), callOf('added', '{}', pinned), waiting)).rejects.toMatchObject({
     code: 'ERR_TOOL_NOT_FOUND',

@@ -134,11 +134,11 @@ test('the time in which the host does not read what it was answered does not cou
   host.send(...ids.map((id) => call(id, 'huge', { bytes: 100_000 })))
   await new Promise((resolve) => setTimeout(resolve, 4500))
   host.socket.resume()
-  await eventually(() => outcomes(host).length === ids.length, 20_000)
+  await eventually(() => outcomes(host).length === ids.length)
   expect(outcomes(host).filter((outcome) => !JSON.stringify(outcome).includes('"outcome":"result"'))).toEqual(
     [],
   )
-  await eventually(() => host.received.length > ids.length * 100_000, 20_000)
+  await eventually(() => host.received.length > ids.length * 100_000)
   expect(host.lines.filter((line) => line.includes('"error"'))).toEqual([])
   expect(host.eventsOf('call/timeout')).toEqual([])
   // From then on it counts again.
@@ -163,7 +163,7 @@ test.each(['is at work', 'is not up yet'])(
     await using host = await ready('slow.mjs', { instance: 'call', timeouts: within(20_000) })
     host.send(call(1, 'wait', { ms: 300 }))
     const own = () => host.session.views().find(({ purpose }) => purpose === 'call')
-    if (when === 'is at work') await eventually(() => own()?.state === 'ready', 10_000)
+    if (when === 'is at work') await eventually(() => own()?.state === 'ready')
     const said = performance.now()
     host.socket.end()
     expect((await host.answer(1)).result).toMatchObject({ structuredContent: { waited: 300 } })

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { tempDir } from './temp-dir.ts'
 import { isRoot, ordinaryUid } from './user.ts'
+import { patienceMs } from './patience.ts'
 
 /** Addresses that are local there without being any interface's own, as a public server's are to the code under test. */
 const networks = ['93.184.216.0/24', '10.0.0.0/8', '2606:2800:220:1::/64']
@@ -54,7 +55,7 @@ export async function runApart(
       seen(join(repository, 'test', script)),
       repository,
     ],
-    { maxBuffer: 1 << 24, timeout: 60_000 },
+    { maxBuffer: 1 << 24, timeout: patienceMs },
   )
   return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as unknown
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { wholeMs } from './patience.ts'
 import { clonePlace, ordinaryCode } from './probe-folder.ts'
 import { ordinaryUid } from './user.ts'
 
@@ -36,7 +37,7 @@ const runAs = async (
   args: readonly string[],
 ): Promise<string> => {
   using command = commandAs(uid, under, script, args)
-  const options = { ...command.options, maxBuffer: 1 << 24, timeout: 120_000 }
+  const options = { ...command.options, maxBuffer: 1 << 24, timeout: wholeMs }
   try {
     return (await promisify(execFile)('unshare', command.args, options)).stdout
   } catch (error) {

@@ -11,6 +11,7 @@ import { Questions } from '../../src/supervisor/questions/questions.ts'
 import { TaskIds } from '../../src/supervisor/lanes/tasks.ts'
 import { Session } from '../../src/supervisor/session/session.ts'
 import { governed, type Governed } from './governance.ts'
+import { patienceMs } from './patience.ts'
 import { noPools, plainLaunch } from './plain-launch.ts'
 import { tempDir } from './temp-dir.ts'
 import type { Launch } from '../../src/supervisor/ports.ts'
@@ -85,7 +86,7 @@ export class HostEnd implements AsyncDisposable {
   /** The parsed message with that id, once it is there. */
   async answer(
     id: unknown,
-    deadlineMs = 5000,
+    deadlineMs = patienceMs,
   ): Promise<
     Record<string, never> & {
       error?: { code: number; message: string; data?: Record<string, unknown> }

@@ -13,6 +13,7 @@ import { eventually } from './eventually.ts'
 import { cgroupsOf, processesWith } from './leaks.ts'
 import { knownRuntime, ownCode } from './probe-folder.ts'
 import { tempDir } from './temp-dir.ts'
+import { patienceMs } from './patience.ts'
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
@@ -59,6 +60,7 @@ export function fixture(name: string, more: object = {}): object {
     profile: 'node',
     trust: 'trusted',
     acceptance: 'first-use',
+    timeouts: { initialize_ms: 60_000 }, // Node comes up in seconds where others are at work
     ...more,
   }
 }
@@ -108,9 +110,9 @@ export async function place(config: object = configOf({}), node = process.execPa
       for (const child of started) if (child.exitCode === null) child.kill('SIGKILL')
       for (const pid of processesWith(`${folder.path}/`)) terminate(pid)
       // The guard of a killed daemon takes up to three seconds.
-      await eventually(() => processesWith(`${folder.path}/`).length === 0, 30_000)
+      await eventually(() => processesWith(`${folder.path}/`).length === 0)
       const daemons = listed(join(folder.path, 'state', 'daemons')).map((name) => name.replace('.json', ''))
-      await eventually(() => daemons.every((daemon) => cgroupsOf(daemon).length === 0), 20_000)
+      await eventually(() => daemons.every((daemon) => cgroupsOf(daemon).length === 0))
       await folder[Symbol.asyncDispose]()
     },
   }
@@ -125,13 +127,12 @@ export async function serve(
   const child = at.start(['serve'], env)
   let said = ''
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
-  const client = await eventually(
-    async () => (child.exitCode === null ? at.connect('operator').catch(() => null) : ('ended' as const)),
-    60_000,
+  const client = await eventually(async () =>
+    child.exitCode === null ? at.connect('operator').catch(() => null) : ('ended' as const),
   )
   if (client === 'ended') throw new Error(`serve ended with status ${child.exitCode}: ${said}`)
   // The operator's door opens first, and this record is written when the hosts' door is open, too.
-  await eventually(() => existsSync(join(at.runtimeDir, 'host', 'daemon.json')), 20_000)
+  await eventually(() => existsSync(join(at.runtimeDir, 'host', 'daemon.json')))
   return { process: child, client }
 }
 
@@ -150,7 +151,7 @@ export async function endServe({
 }: Pick<TestDaemon, 'process' | 'client'>): Promise<void> {
   await client[Symbol.asyncDispose]()
   child.kill('SIGTERM')
-  await eventually(() => child.exitCode !== null, 20_000)
+  await eventually(() => child.exitCode !== null)
 }
 
 /** Starts a daemon on a configuration and waits until it answers. */
@@ -183,7 +184,7 @@ export async function daemon(
 
 function run(node: string, args: readonly string[], { input = '', env }: RunOptions): Promise<Ran> {
   return new Promise((resolve) => {
-    const options = { env: env ?? {}, cwd: '/', timeout: 25_000, maxBuffer: 64 * 1024 * 1024 }
+    const options = { env: env ?? {}, cwd: '/', timeout: patienceMs, maxBuffer: 64 * 1024 * 1024 }
     const child = execFile(node, [main, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code
       resolve({ stdout, stderr, status: typeof code === 'number' ? code : -1 })

@@ -1,10 +1,11 @@
 // Waiting for what is true sooner or later, without a fixed sleep.
 import { setTimeout as delay } from 'node:timers/promises'
+import { patienceMs } from './patience.ts'
 
 /** Asks again until `condition` gives something other than false, null or undefined; fails at the deadline with the last answer. */
 export async function eventually<T>(
   condition: () => T | Promise<T>,
-  deadlineMs = 15_000,
+  deadlineMs = patienceMs,
 ): Promise<Exclude<Awaited<T>, false | null | undefined>> {
   const started = performance.now()
   for (;;) {

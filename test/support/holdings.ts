@@ -70,7 +70,7 @@ export async function livingMib(at: Place, pid: number): Promise<number> {
   for (let left = 3; left > 0; left--) {
     rmSync(path, { force: true })
     process.kill(pid, 'SIGUSR2')
-    readings.push((await eventually(() => livingAt(path), 20_000)).bytes / 1024 ** 2)
+    readings.push((await eventually(() => livingAt(path))).bytes / 1024 ** 2)
     await delay(100)
   }
   return Math.min(...readings)

@@ -19,6 +19,7 @@ import type { CredentialViolation, Injection } from '../../src/schema/credential
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { commonAuthority } from './certificates.ts'
 import { tempDir } from './temp-dir.ts'
+import { patienceMs } from './patience.ts'
 
 /** Resolved by every client without a server of names; the door is on 127.0.0.1, the host itself on 127.0.0.2 */
 export const host = 'localhost'
@@ -142,7 +143,7 @@ export async function intercepted(options: Options = {}) {
   const lease = (deadlineMs = 20_000) =>
     secrets.lease(
       { permit: 'p1', call: 'c1', names: ['api'], deadlineMs, attribution: 'window' },
-      { signal: AbortSignal.timeout(5000) },
+      { signal: AbortSignal.timeout(patienceMs) },
     )
 
   /** A client that says what it likes, inside TLS where that is spoken. */

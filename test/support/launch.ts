@@ -14,6 +14,7 @@ import type { ProfileSettings, Settings } from '../../src/schema/settings.ts'
 import { textOf } from './plan.ts'
 import { knownPrograms } from './probe-folder.ts'
 import { tempDir } from './temp-dir.ts'
+import { patienceMs } from './patience.ts'
 
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 
@@ -87,7 +88,7 @@ export const launchProbe = async (
   settings: Settings,
   host: LaunchHost,
   openDoor: OpenDoor | null = null,
-  signal: AbortSignal = AbortSignal.timeout(20_000),
+  signal: AbortSignal = AbortSignal.timeout(patienceMs),
 ): Promise<SandboxProcess> => {
   const server = settings.servers.get('probe')
   const profile = settings.profiles.get(server?.profile ?? '')

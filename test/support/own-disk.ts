@@ -53,7 +53,7 @@ export async function ownDisk(at: Place, env: Readonly<Record<string, string>> =
     eventually(async () => {
       await using _host = await at.connect('host')
       return await at.connect('operator')
-    }, 20_000)
+    })
   const sh = async (commands: string): Promise<string> => {
     shell.stdin.write(`${commands.replaceAll('\n', ' ')}\n`)
     let said = ''

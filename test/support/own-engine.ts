@@ -145,15 +145,15 @@ const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || ch
 const end = async (child: ChildProcess): Promise<void> => {
   child.kill('SIGCONT')
   child.kill('SIGTERM')
-  await eventually(() => hasEnded(child), 15_000).catch(() => child.kill('SIGKILL'))
-  await eventually(() => hasEnded(child), 5000)
+  await eventually(() => hasEnded(child), 20_000).catch(() => child.kill('SIGKILL'))
+  await eventually(() => hasEnded(child))
 }
 
 // What a killed dockerd leaves running (containerd, a shim for each container) would hold the next one's locks.
 const endRuntime = async (path: string): Promise<void> => {
   const left = (): readonly number[] => processesWith(`${path}/e`)
   for (const pid of left()) process.kill(pid, 'SIGKILL')
-  await eventually(() => left().length === 0, 10_000)
+  await eventually(() => left().length === 0)
 }
 
 // A dockerd that was killed leaves the mounts of its containers, and no folder can be removed under them.

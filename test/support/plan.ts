@@ -11,6 +11,7 @@ import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { innerLimits, limitsWithRelay, type OuterLimits } from '../../src/sandbox/limits/limits.ts'
 import { compileSeccomp } from '../../src/sandbox/seccomp.ts'
 import { type Mount, mountsOf, type SandboxSpec } from '../../src/sandbox/spec.ts'
+import { patienceMs } from './patience.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -103,7 +104,7 @@ export const planOf = async (
 
 /** Confines, opens the gate, and hands the running server over. */
 export const start = async (plan: BubblewrapPlan): Promise<SandboxProcess> => {
-  const signal = AbortSignal.timeout(20_000)
+  const signal = AbortSignal.timeout(patienceMs)
   const gate = await confine(plan, { signal })
   return await gate.open({ signal })
 }

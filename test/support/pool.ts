@@ -27,7 +27,7 @@ export const waits = (at: At, count: number, server = 'runs'): Promise<PoolView>
   eventually(async () => {
     const pool = await poolOf(at, server)
     return pool.waiting === count && pool
-  }, 15_000)
+  })
 
 /** Runs a script in a process of its own, and returns what it wrote. */
 export async function run({ client }: At, script: string, server = 'runs'): Promise<string> {

@@ -66,16 +66,14 @@ export class RawCaller implements Disposable {
     const id = ++this.#id
     const from = this.lines.length
     this.#input.write(`${line.replace('$ID', String(id))}\n`)
-    const answer = eventually(
-      () =>
-        this.lines
-          .map((text, n) => ({ n, ...(JSON.parse(text) as RawReply & { method?: string }) }))
-          .find(
-            (one) =>
-              one.errno !== undefined ||
-              (one.n >= from && one.method === undefined && (one.id === id || one.id === null)),
-          ),
-      50_000,
+    const answer = eventually(() =>
+      this.lines
+        .map((text, n) => ({ n, ...(JSON.parse(text) as RawReply & { method?: string }) }))
+        .find(
+          (one) =>
+            one.errno !== undefined ||
+            (one.n >= from && one.method === undefined && (one.id === id || one.id === null)),
+        ),
     )
     return handled(answer)
   }

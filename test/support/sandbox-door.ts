@@ -61,7 +61,7 @@ export const openTestDoor = async (
     notices,
     openFor,
     noticed: async (pattern) => {
-      await eventually(() => notices.some((line) => pattern.test(line)), 15_000).catch((cause: unknown) => {
+      await eventually(() => notices.some((line) => pattern.test(line))).catch((cause: unknown) => {
         throw new Error(`no notice is ${pattern}, there are: ${notices.join(', ')}`, { cause })
       })
       return notices.find((line) => pattern.test(line)) ?? ''

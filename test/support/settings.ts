@@ -69,7 +69,7 @@ export const serverOf = (more: Partial<ServerSettings> = {}): ServerSettings => 
   sampling: false,
   roots: 'mounts',
   output: { resultBytes: 1_048_576, lineBytes: 10_485_760, stderrBytes: 1_048_576 },
-  timeouts: { initializeMs: 10_000, callMs: 30_000, idleMs: 600_000 },
+  timeouts: { initializeMs: 60_000, callMs: 30_000, idleMs: 600_000 },
   stop: { eofMs: 200, termMs: 300 },
   restart: { scheduleS: [1], jitter: 0.2, steadyS: 60, startAttempts: 3, storm: 10 },
   runAs: null,

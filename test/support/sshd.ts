@@ -65,7 +65,7 @@ GlobalKnownHostsFile /dev/null
     child.kill('SIGTERM')
     await eventually(() => child.exitCode !== null || child.signalCode !== null, 5000)
   })
-  await eventually(() => said.includes('Server listening') || child.exitCode !== null, 10_000)
+  await eventually(() => said.includes('Server listening') || child.exitCode !== null)
   if (child.exitCode !== null) throw new Error(`sshd ended with ${child.exitCode}: ${said}`)
   const owned = stack.move()
   return { port, clientFolder: path, [Symbol.asyncDispose]: () => owned.disposeAsync() }

@@ -1,6 +1,7 @@
 // An ordinary user beside root, and programs run as that user.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { patienceMs } from './patience.ts'
 
 /** Uid and gid of `nobody`, who owns nothing. */
 export const nobody = 65_534
@@ -14,7 +15,7 @@ export const isRoot = process.getuid?.() === 0
 /** Runs Node code as another user, with an empty environment, and gives what it printed. */
 export async function nodeAs(uid: number, code: string): Promise<string> {
   const args = [...ids(uid), process.execPath, '--input-type=module', '-e', code]
-  const { stdout } = await promisify(execFile)('setpriv', args, { env: {}, timeout: 10_000 })
+  const { stdout } = await promisify(execFile)('setpriv', args, { env: {}, timeout: patienceMs })
   return stdout
 }
 

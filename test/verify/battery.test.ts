@@ -8,12 +8,12 @@ import type { ControlId } from '../../src/verify/arms/controls.ts'
 import type { Verdict, Verification } from '../../src/verify/result.ts'
 import { asUser } from '../support/as-user.ts'
 import { daemons, withoutForeignCalls } from '../support/escape.ts'
+import { longestMs } from '../support/patience.ts'
 import { isSound } from '../support/verification.ts'
 
 type Found = Verification & { readonly leftAtHome: readonly string[] }
 
 const script = new URL('../support/run-verify.ts', import.meta.url).pathname
-const patienceMs = 480_000
 
 const verify = async (daemon: 'root' | 'user', ...args: readonly string[]): Promise<Found> => {
   const isOther = process.getuid?.() === 0 && daemon === 'user'
@@ -97,7 +97,7 @@ const selfChecks: readonly (readonly ['root' | 'user', profile: string, only: ty
 
 test.each(selfChecks.filter(([daemon]) => daemons.includes(daemon)))(
   'under a daemon of %s %s holds, is seen open without its controls, and goes red without each',
-  { timeout: patienceMs },
+  { timeout: longestMs },
   async (daemon, profile, only) => {
     const found = await verify(daemon, profile, only === null ? 'self-check' : `self-check:${only.join()}`)
     expect(notPassed(found)).toEqual([])
@@ -129,7 +129,7 @@ const plainly: readonly (readonly ['root' | 'user', profile: string, how: 'plain
 
 test.each(plainly.filter(([daemon]) => daemons.includes(daemon)))(
   'under a daemon of %s %s is weakened nowhere, whoever takes more than a limit is stopped by it, and what holds it is said: %s',
-  { timeout: patienceMs },
+  { timeout: longestMs },
   async (daemon, profile, how) => {
     const found = await verify(daemon, profile, how, ...limits.map(({ text }) => text))
     const { probes, enforcedBy, verdict } = found

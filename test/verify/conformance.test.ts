@@ -15,8 +15,6 @@ import { processesWith } from '../support/leaks.ts'
 
 const token = 'conformance-0123456789-token-abcdef'
 const word = 'a-word-of-the-host'
-/** What a machine with much else to do may take */
-const patienceMs = 20_000
 
 interface Counted extends AsyncDisposable {
   readonly port: number
@@ -175,7 +173,7 @@ describe('S000-U14', () => {
     expect(api.asked).toHaveLength(asked)
     // The same request of a server that was granted just that arrives: somebody does listen.
     void call('wide', 'ask', { url: `http://${api.host}:${other.port}/secret` }).catch(() => null)
-    await eventually(() => other.seen.bytes > before.bytes, patienceMs)
+    await eventually(() => other.seen.bytes > before.bytes)
   })
 
   test('redirects and DNS do not widen', async () => {
@@ -238,7 +236,7 @@ describe('S000-U14', () => {
     expect(await call('own', 'has', mine)).toEqual({ has: true })
     // A server without the credential sees nothing of one that has it, while it has it.
     const holding = handled(call('own', 'identify', { ms: 800 }))
-    await eventually(async () => (await pidOf('own')) !== null, patienceMs)
+    await eventually(async () => (await pidOf('own')) !== null)
     expect(await call('raw', 'search', { parts: parts(token) })).toEqual({ found: [] })
     await holding
   })
@@ -262,12 +260,12 @@ describe('S000-U14', () => {
     const before = other.seen.connections
     const pending = call('revoked', 'ask', { url: `http://${api.host}:${other.port}/held` })
     const refused = handled(expect(pending).rejects.toThrow())
-    await eventually(() => other.seen.connections > before, patienceMs)
+    await eventually(() => other.seen.connections > before)
     const pid = await pidOf('revoked')
     expect(pid).toEqual(expect.any(Number))
     await client.call('servers/quarantine', { server: 'revoked', reason: 'a test' })
     await refused
-    await eventually(() => !existsSync(`/proc/${pid}`), patienceMs)
+    await eventually(() => !existsSync(`/proc/${pid}`))
     expect(await pidOf('revoked')).toBeNull()
     await expect(call('revoked', 'say', { text: 'x' })).rejects.toMatchObject({
       code: expect.stringMatching(/^ERR_/),
@@ -317,7 +315,7 @@ describe('S000-U14', () => {
     expect(await readdir(code)).toEqual(['installed.mjs', 'package.json'])
     // It is only what it is started for that makes it run.
     const start = client.call('servers/start', { server: name }).catch(() => null)
-    await eventually(() => running().length > 0, patienceMs)
+    await eventually(() => running().length > 0)
     await start
     expect(existsSync(marker)).toBe(false)
   })

@@ -36,7 +36,7 @@ const later = (ms: number, done: string): string => `setTimeout(() => ${done}, $
 const stopped = (ms: number): string =>
   `process.kill(server.initPid, 'SIGSTOP'); ${later(ms, "process.kill(server.initPid, 'SIGCONT')")};`
 
-test('an end, a word or a door that comes late has come', { timeout: 150_000 }, async () => {
+test('an end, a word or a door that comes late has come', async () => {
   const slow: readonly Change[] = [
     [lab, 'lab.kills ? server.kill() :', `lab.kills ? ${later(6000, 'server.kill()')} :`],
     [lab, 'abandon: () => server.abandon()', `abandon: () => { ${stopped(4000)} server.abandon(); }`],
@@ -58,7 +58,7 @@ test('an end, a word or a door that comes late has come', { timeout: 150_000 }, 
   expect(Object.keys(found)).toHaveLength(6)
 })
 
-test('what never comes is an error that says so', { timeout: 150_000 }, async () => {
+test('what never comes is an error that says so', async () => {
   const never: readonly Change[] = [
     ['verify/lab/patience.js', 'ampleMs = 30_000', 'ampleMs = 1_000'],
     [lab, 'terminate: () => server.terminate()', 'terminate: () => undefined'],
@@ -78,7 +78,7 @@ test('what never comes is an error that says so', { timeout: 150_000 }, async ()
   })
 })
 
-test('what comes late with a control is waited for longer without it', { timeout: 120_000 }, async () => {
+test('what comes late with a control is waited for longer without it', async () => {
   const slow: readonly Change[] = [
     [lab, 'lab.kills ? server.kill() :', `lab.kills ? ${later(2000, 'server.kill()')} :`],
   ]

@@ -16,6 +16,7 @@ import { subjectOfServer } from '../../src/verify/subject.ts'
 import { configOf, fixture } from '../support/daemon.ts'
 import { otherBuild } from '../support/other-build.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { patienceMs } from '../support/patience.ts'
 
 /** Looks at a server whose calls have a sandbox each, by an inspection that may be another build's. */
 const inspected = async (inspect: typeof inspectServer) => {
@@ -51,7 +52,7 @@ const inspected = async (inspect: typeof inspectServer) => {
           waiting,
         ),
     },
-    { canaries: planted.canaries, kernel: 'host', signal: AbortSignal.timeout(60_000) },
+    { canaries: planted.canaries, kernel: 'host', signal: AbortSignal.timeout(patienceMs) },
   )
   const notPassed = inspections.filter(({ verdict }) => verdict !== 'pass' && verdict !== 'not-applicable')
   return { launched, notPassed, found: new Map(inspections.map(({ id, ...rest }) => [id, rest])) }

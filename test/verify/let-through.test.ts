@@ -10,7 +10,7 @@ const allThrough: Change = [
   "return { ...grants[0], host, port, private: true, tls: false, address: '127.0.0.9' }",
 ]
 
-test('names and ports that nobody granted, which lead to nobody', { timeout: 120_000 }, async () => {
+test('names and ports that nobody granted, which lead to nobody', async () => {
   await using home = await tempDir()
   await using build = await otherBuild(allThrough, [
     'verify/lab/patience.js',

@@ -107,7 +107,7 @@ const planned = new Set([...deniedProbes, ...modeProbes, ...placedProbes].map(({
 const passed = ({ probes }: { probes: readonly Pick<ProbeResult, 'id' | 'verdict'>[] }): readonly string[] =>
   probes.filter(({ id, verdict }) => isGreen(verdict) && !planned.has(id)).map(({ id }) => id)
 
-test('a program that says nothing: exit status 4, and no probe passed', { timeout: 240_000 }, async () => {
+test('a program that says nothing: exit status 4, and no probe passed', async () => {
   const at = await packageWith('silent', '')
   const args = ['verify', '--profile', 'offline', '--format', 'json']
   const env = { HOME: folder.path, PATH: process.env['PATH'] }
@@ -130,7 +130,7 @@ test('a program that says nothing: exit status 4, and no probe passed', { timeou
   expect(new Set(found?.assertions.map(({ verdict }) => verdict))).toEqual(new Set(['error']))
 })
 
-test('a program that dies in the middle of an answer', { timeout: 240_000 }, async () => {
+test('a program that dies in the middle of an answer', async () => {
   const torn = String.raw`fputs("{\"outcome\":\"EPE", stdout); fflush(stdout); abort();`
   const found = await verifyIn(await packageWith('dies', `${someAnswers} ${torn}`), { patienceMs: 50_000 })
   expect([found.verdict, passed(found)]).toEqual(['error', []])
@@ -154,7 +154,7 @@ test('what was not answered is tried once more, and what became of the first try
   expect(isGreen(found.verdict)).toBe(true)
   expect(found.earlier).toEqual([expect.stringContaining('files.shadow: stat /etc/shadow: not tried')])
   expect(stages.filter((stage) => stage === 'inside and outside')).toHaveLength(2)
-}, 240_000)
+})
 
 test('what was seen open is a failure, and is not tried once more for what was not shown beside it', () => {
   const [error, fail] = [probe({ verdict: 'error', observed: 'late' }), probe({ verdict: 'fail' })]
@@ -163,7 +163,7 @@ test('what was seen open is a failure, and is not tried once more for what was n
   expect([lacking(error, fail), lacking(fail), lacking(probe())]).toEqual([null, null, null])
 })
 
-test('a program that never comes to an end, when the time for all is over', { timeout: 60_000 }, async () => {
+test('a program that never comes to an end, when the time for all is over', async () => {
   const at = await packageWith('hangs', `${someAnswers} fflush(stdout); for (;;) pause();`)
   const found = await verifyIn(at, { patienceMs: 3000 })
   expect([found.verdict, found.probes, found.inspections.map(({ id, verdict }) => [id, verdict])]).toEqual([
@@ -209,7 +209,7 @@ __attribute__((constructor)) static void hold(int argc, char **argv) {
 const untilTriedMs = 8000
 
 describe('a sandbox that never comes to an end', () => {
-  test('when the machine is tried is one that cannot be made', { timeout: 60_000 }, async () => {
+  test('when the machine is tried is one that cannot be made', async () => {
     const found = await verifyIn(await packageWithLauncher('endless', endless('1'), ['wait4']), {
       patienceMs: 50_000,
     })
@@ -217,7 +217,7 @@ describe('a sandbox that never comes to an end', () => {
     expect(found.inspections[0]?.observed).toMatch(/trial's sandbox is still there 5000 ms after/)
   })
 
-  test('when it is told by nobody is ended once the time for all is over', { timeout: 60_000 }, async () => {
+  test('when it is told by nobody is ended once the time for all is over', async () => {
     const source = endless('access("/sallyport/attempts", F_OK) == 0')
     const found = await verifyIn(await packageWithLauncher('unheard', source, ['wait4']), {
       patienceMs: untilTriedMs,
@@ -228,19 +228,15 @@ describe('a sandbox that never comes to an end', () => {
     )
   })
 
-  test(
-    'even when it is told to is said to be there, with what was being done',
-    { timeout: 60_000 },
-    async () => {
-      const source = holder(join(folder.path, 'counts'))
-      const found = await verifyIn(await packageWithLauncher('held', source, []), {
-        patienceMs: untilTriedMs,
-        graceMs: 100,
-      })
-      expect([found.verdict, found.probes]).toEqual(['error', []])
-      expect(found.inspections[0]?.observed).toMatch(/had come to: inside and outside\. What was made there/)
-    },
-  )
+  test('even when it is told to is said to be there, with what was being done', async () => {
+    const source = holder(join(folder.path, 'counts'))
+    const found = await verifyIn(await packageWithLauncher('held', source, []), {
+      patienceMs: untilTriedMs,
+      graceMs: 100,
+    })
+    expect([found.verdict, found.probes]).toEqual(['error', []])
+    expect(found.inspections[0]?.observed).toMatch(/had come to: inside and outside\. What was made there/)
+  })
 })
 
 describe('answers are', () => {

@@ -91,79 +91,67 @@ const verify = async (
 
 const textOf = async (stream: Readable | null): Promise<string> => (stream === null ? '' : text(stream))
 
-test(
-  'is run, listed, spoken to and looked at, beside a daemon that notices nothing',
-  { timeout: 60_000 },
-  async () => {
-    await using docs = await tempDir()
-    await using at = await place(await documented(docs.path))
-    await prepare(at)
-    await using client = (await serve(at)).client
-    const journal = await client.call('audit/query', { limit: 1000 })
-    const tests = join(at.folder, 'stated.yaml')
-    const { status, report } = await verify(at, '--server', 'echo', '--tests', tests)
-    const [verification] = report.verifications
-    expect(verification?.probes.filter(({ verdict }) => !isSound(verdict))).toEqual([])
-    expect(verification?.probes.length).toBeGreaterThan(100)
-    // Where no control group holds anything there is none to be in.
-    const isGrouped = Object.values(verification?.enforced_by ?? {}).some((by) => by.startsWith('cgroup'))
-    expect(verification?.inspections.map(({ id, verdict }) => `${id} ${verdict}`)).toEqual(
-      inspections.map((id) => `${id} ${id === 'process.cgroup' && !isGrouped ? 'not-applicable' : 'pass'}`),
-    )
-    const seen = (id: string): string =>
-      verification?.inspections.find((one) => one.id === id)?.evidence.join('\n') ?? ''
-    expect(seen('process.environment')).toContain('REGION')
-    expect(seen('process.mounts')).toContain('/workspace ro')
-    expect(seen('process.tree')).toContain('which calls itself echo 1.0')
-    expect(verification?.assertions.map((each) => `${each.verdict}: ${each.text}`)).toEqual([
-      'pass: can read /workspace/a.txt',
-      'pass: cannot write /workspace/a.txt',
-      'pass: cannot call fail',
-      'pass: must ask echo',
-      'fail: cannot call e*',
-      'error: cannot call absent',
-    ])
-    expect(verification?.assertions[2]?.evidence).toEqual([
-      expect.stringMatching(
-        /^fail: deny, sallyport.yaml rules\[0\] denies mcp:\*:fail \(\/.*\/sallyport.yaml:\d+\)$/,
-      ),
-    ])
-    expect([status, verification?.server, verification?.profile]).toEqual([4, 'echo', 'documented'])
-    const canaries = canariesIn(report)
-    expect(canaries.length).toBeGreaterThanOrEqual(3)
-    expect(canaries.filter((path) => existsSync(path))).toEqual([])
-    expect(await client.call('audit/query', { limit: 1000 })).toEqual(journal)
-  },
-)
+test('is run, listed, spoken to and looked at, beside a daemon that notices nothing', async () => {
+  await using docs = await tempDir()
+  await using at = await place(await documented(docs.path))
+  await prepare(at)
+  await using client = (await serve(at)).client
+  const journal = await client.call('audit/query', { limit: 1000 })
+  const tests = join(at.folder, 'stated.yaml')
+  const { status, report } = await verify(at, '--server', 'echo', '--tests', tests)
+  const [verification] = report.verifications
+  expect(verification?.probes.filter(({ verdict }) => !isSound(verdict))).toEqual([])
+  expect(verification?.probes.length).toBeGreaterThan(100)
+  // Where no control group holds anything there is none to be in.
+  const isGrouped = Object.values(verification?.enforced_by ?? {}).some((by) => by.startsWith('cgroup'))
+  expect(verification?.inspections.map(({ id, verdict }) => `${id} ${verdict}`)).toEqual(
+    inspections.map((id) => `${id} ${id === 'process.cgroup' && !isGrouped ? 'not-applicable' : 'pass'}`),
+  )
+  const seen = (id: string): string =>
+    verification?.inspections.find((one) => one.id === id)?.evidence.join('\n') ?? ''
+  expect(seen('process.environment')).toContain('REGION')
+  expect(seen('process.mounts')).toContain('/workspace ro')
+  expect(seen('process.tree')).toContain('which calls itself echo 1.0')
+  expect(verification?.assertions.map((each) => `${each.verdict}: ${each.text}`)).toEqual([
+    'pass: can read /workspace/a.txt',
+    'pass: cannot write /workspace/a.txt',
+    'pass: cannot call fail',
+    'pass: must ask echo',
+    'fail: cannot call e*',
+    'error: cannot call absent',
+  ])
+  expect(verification?.assertions[2]?.evidence).toEqual([
+    expect.stringMatching(
+      /^fail: deny, sallyport.yaml rules\[0\] denies mcp:\*:fail \(\/.*\/sallyport.yaml:\d+\)$/,
+    ),
+  ])
+  expect([status, verification?.server, verification?.profile]).toEqual([4, 'echo', 'documented'])
+  const canaries = canariesIn(report)
+  expect(canaries.length).toBeGreaterThanOrEqual(3)
+  expect(canaries.filter((path) => existsSync(path))).toEqual([])
+  expect(await client.call('audit/query', { limit: 1000 })).toEqual(journal)
+})
 
-test.each(['SIGTERM', 'SIGKILL'] as const)(
-  'that is ended by %s leaves nothing behind',
-  { timeout: 60_000 },
-  async (signal) => {
-    await using docs = await tempDir()
-    await using at = await place(await documented(docs.path))
-    await prepare(at)
-    const tmp = join(at.folder, 'tmp')
-    await mkdir(tmp)
-    await chmod(at.folder, 0o711) // what is tried outside runs as nobody
-    const child = at.start(['verify', '--server', 'echo'], { TMPDIR: tmp })
-    let said = ''
-    child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
-    await eventually(() => said.includes('inside and outside'), 20_000)
-    const home = namesIn(at.folder).filter((name) => name.startsWith('.sallyport-verify-'))
-    const [folder = ''] = home
-    const shared = `/dev/shm/${await readFile(join(at.folder, folder, 'canary'), 'utf8')}`
-    const state = namesIn(tmp).find((name) => name.startsWith('sallyport-verify-state-')) ?? ''
-    const [record = ''] = namesIn(join(tmp, state, 'daemons'))
-    expect([home.length, existsSync(shared), record]).toEqual([
-      1,
-      true,
-      expect.stringMatching(/^d-.*\.json$/),
-    ])
-    child.kill(signal)
-    await eventually(() => namesIn(tmp).length === 0, 15_000)
-    await eventually(() => !namesIn(at.folder).includes(folder) && !existsSync(shared), 15_000)
-    await eventually(() => cgroupsOf(record.replace('.json', '')).length === 0, 15_000)
-    await eventually(() => processesWith(tmp).length === 0, 15_000)
-  },
-)
+test.each(['SIGTERM', 'SIGKILL'] as const)('that is ended by %s leaves nothing behind', async (signal) => {
+  await using docs = await tempDir()
+  await using at = await place(await documented(docs.path))
+  await prepare(at)
+  const tmp = join(at.folder, 'tmp')
+  await mkdir(tmp)
+  await chmod(at.folder, 0o711) // what is tried outside runs as nobody
+  const child = at.start(['verify', '--server', 'echo'], { TMPDIR: tmp })
+  let said = ''
+  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  await eventually(() => said.includes('inside and outside'))
+  const home = namesIn(at.folder).filter((name) => name.startsWith('.sallyport-verify-'))
+  const [folder = ''] = home
+  const shared = `/dev/shm/${await readFile(join(at.folder, folder, 'canary'), 'utf8')}`
+  const state = namesIn(tmp).find((name) => name.startsWith('sallyport-verify-state-')) ?? ''
+  const [record = ''] = namesIn(join(tmp, state, 'daemons'))
+  expect([home.length, existsSync(shared), record]).toEqual([1, true, expect.stringMatching(/^d-.*\.json$/)])
+  child.kill(signal)
+  await eventually(() => namesIn(tmp).length === 0)
+  await eventually(() => !namesIn(at.folder).includes(folder) && !existsSync(shared))
+  await eventually(() => cgroupsOf(record.replace('.json', '')).length === 0)
+  await eventually(() => processesWith(tmp).length === 0)
+})

@@ -46,105 +46,96 @@ const full = async () => {
   }
 }
 
-test(
-  'can connect takes an answer, cannot connect takes that nobody was dialled',
-  { timeout: 120_000 },
-  async () => {
-    await using answering = await upstream(true)
-    await using silent = await upstream(false)
-    await using apart = await upstream(true)
-    await using busy = await full()
-    const closed = await freePort()
-    const host = 'api.stated.test'
-    const grant = (port: number) => ({ host, port, address: '127.0.0.1', private: true, reason: 'r' })
-    const egress = [answering.port, silent.port, busy.port, closed].map(grant)
-    const rules = [
-      { permission: 'mcp:echo:fail', action: 'deny', where: { '/text': 'x' } },
-      { permission: 'mcp:echo:error', action: 'allow', where: { '/text': 'x' } },
-      { permission: 'mcp:echo:echo', action: 'deny' },
-      { permission: 'mcp:*:*', action: 'ask' },
-    ]
-    await using at = await place(
-      configOf({ echo: fixture('echo', { profile: 'stated', egress }) }, { rules }),
-    )
-    await mkdir(join(at.folder, 'profiles'))
-    const allow = [...egress, grant(apart.port)]
-    const profile = {
-      version: 1,
-      name: 'stated',
-      extends: 'node',
-      widens: true,
-      network: { mode: 'allowlist', allow },
-    }
-    await writeFile(join(at.folder, 'profiles/stated.yaml'), JSON.stringify(profile), { mode: 0o600 })
-    const lines = {
-      [`can connect ${host}:${answering.port}`]: 'pass',
-      [`cannot connect ${host}:${answering.port}`]: 'fail',
-      [`can connect ${host}:${silent.port}`]: 'fail',
-      [`cannot connect ${host}:${silent.port}`]: 'fail',
-      [`can connect ${host}:${busy.port}`]: 'error',
-      [`cannot connect ${host}:${busy.port}`]: 'error',
-      [`can connect ${host}:${closed}`]: 'fail',
-      [`cannot connect ${host}:${closed}`]: 'error',
-      [`can connect ${host}:${apart.port}`]: 'fail',
-      [`cannot connect ${host}:${apart.port}`]: 'pass',
-      [`cannot connect 127.0.0.1:${answering.port}`]: 'pass',
-      'cannot resolve other.stated.test': 'pass',
-      'can resolve api.stated.test': 'pass',
-      'cannot call fail': 'fail',
-      'must ask fail': 'pass',
-      'must ask error': 'fail',
-      'cannot call echo': 'pass',
-      'must ask echo': 'fail',
-      'cannot call ech?': 'pass',
-      'must ask absent': 'error',
-      'cannot call absent*': 'error',
-    }
-    const assertions = Object.keys(lines).map((assert) => ({ assert, reason: 'r' }))
-    await writeFile(join(at.folder, 'stated.json'), JSON.stringify({ version: 1, assertions }))
-    const tests = join(at.folder, 'stated.json')
-    const call = ['--call', 'fail', '--args', '{"text":"y"}']
-    const child = at.start(['verify', '--server', 'echo', '--tests', tests, '--format', 'json', ...call])
-    if (child.stdout === null || child.stderr === null) throw new Error('no pipes')
-    const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
-    if (!out.startsWith('{')) throw new Error(err)
-    const { verifications } = JSON.parse(out) as {
-      verifications: {
-        assertions: { text: string; verdict: string; evidence: string[] }[]
-        inspections: { id: string; verdict: string; observed: string }[]
-      }[]
-    }
-    const [found] = verifications
-    if (found?.assertions.length === 0) throw new Error(JSON.stringify(found.inspections))
-    expect(
-      Object.fromEntries(found?.assertions.map(({ text: line, verdict }) => [line, verdict]) ?? []),
-    ).toEqual(lines)
-    expect(apart.seen).toEqual({ bytes: 0, connections: 0 })
-    expect(answering.seen.bytes).toBeGreaterThan(0)
-    const told = new Map(found?.assertions.map(({ text: line, evidence }) => [line, evidence.join('\n')]))
-    expect([...told].filter(([, evidence]) => evidence === '')).toEqual([])
-    const [reached, apartly] = [
-      `can connect ${host}:${answering.port}`,
-      `cannot connect ${host}:${apart.port}`,
-    ]
-    expect(told.get(reached)).toMatch(
-      /^inside: api\.stated\.test:\d+ dialled: open.*\n(.*\n)*at the door: closed 127\.0\.0\.1.*, 27 down/,
-    )
-    expect(told.get(apartly)).toMatch(
-      /^inside: api\.stated\.test:\d+ dialled: ECONNREFUSED, [\d.]+\nat the door: nothing came$/,
-    )
-    expect(told.get('cannot resolve other.stated.test')).toMatch(
-      /^inside: other\.stated\.test asked of 127\.0\.0\.53: \w+, rcode \d+, 0 records\nat the door: refused name-not-listed/,
-    )
-    expect(told.get('can resolve api.stated.test')).toMatch(/^inside: .*: open, rcode 0, 1 records$/)
-    expect(told.get('cannot call absent*')).toMatch(/^\d+ tools are listed or declared: .*echo, .*fail/)
-    // Named, it is called though the rules would ask; it reports an error of its own, which is an answer.
-    expect(found?.inspections.find(({ id }) => id === 'server.called')).toMatchObject({
-      verdict: 'pass',
-      observed: expect.stringContaining('the tool fail answered'),
-    })
-  },
-)
+test('can connect takes an answer, cannot connect takes that nobody was dialled', async () => {
+  await using answering = await upstream(true)
+  await using silent = await upstream(false)
+  await using apart = await upstream(true)
+  await using busy = await full()
+  const closed = await freePort()
+  const host = 'api.stated.test'
+  const grant = (port: number) => ({ host, port, address: '127.0.0.1', private: true, reason: 'r' })
+  const egress = [answering.port, silent.port, busy.port, closed].map(grant)
+  const rules = [
+    { permission: 'mcp:echo:fail', action: 'deny', where: { '/text': 'x' } },
+    { permission: 'mcp:echo:error', action: 'allow', where: { '/text': 'x' } },
+    { permission: 'mcp:echo:echo', action: 'deny' },
+    { permission: 'mcp:*:*', action: 'ask' },
+  ]
+  await using at = await place(configOf({ echo: fixture('echo', { profile: 'stated', egress }) }, { rules }))
+  await mkdir(join(at.folder, 'profiles'))
+  const allow = [...egress, grant(apart.port)]
+  const profile = {
+    version: 1,
+    name: 'stated',
+    extends: 'node',
+    widens: true,
+    network: { mode: 'allowlist', allow },
+  }
+  await writeFile(join(at.folder, 'profiles/stated.yaml'), JSON.stringify(profile), { mode: 0o600 })
+  const lines = {
+    [`can connect ${host}:${answering.port}`]: 'pass',
+    [`cannot connect ${host}:${answering.port}`]: 'fail',
+    [`can connect ${host}:${silent.port}`]: 'fail',
+    [`cannot connect ${host}:${silent.port}`]: 'fail',
+    [`can connect ${host}:${busy.port}`]: 'error',
+    [`cannot connect ${host}:${busy.port}`]: 'error',
+    [`can connect ${host}:${closed}`]: 'fail',
+    [`cannot connect ${host}:${closed}`]: 'error',
+    [`can connect ${host}:${apart.port}`]: 'fail',
+    [`cannot connect ${host}:${apart.port}`]: 'pass',
+    [`cannot connect 127.0.0.1:${answering.port}`]: 'pass',
+    'cannot resolve other.stated.test': 'pass',
+    'can resolve api.stated.test': 'pass',
+    'cannot call fail': 'fail',
+    'must ask fail': 'pass',
+    'must ask error': 'fail',
+    'cannot call echo': 'pass',
+    'must ask echo': 'fail',
+    'cannot call ech?': 'pass',
+    'must ask absent': 'error',
+    'cannot call absent*': 'error',
+  }
+  const assertions = Object.keys(lines).map((assert) => ({ assert, reason: 'r' }))
+  await writeFile(join(at.folder, 'stated.json'), JSON.stringify({ version: 1, assertions }))
+  const tests = join(at.folder, 'stated.json')
+  const call = ['--call', 'fail', '--args', '{"text":"y"}']
+  const child = at.start(['verify', '--server', 'echo', '--tests', tests, '--format', 'json', ...call])
+  if (child.stdout === null || child.stderr === null) throw new Error('no pipes')
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
+  if (!out.startsWith('{')) throw new Error(err)
+  const { verifications } = JSON.parse(out) as {
+    verifications: {
+      assertions: { text: string; verdict: string; evidence: string[] }[]
+      inspections: { id: string; verdict: string; observed: string }[]
+    }[]
+  }
+  const [found] = verifications
+  if (found?.assertions.length === 0) throw new Error(JSON.stringify(found.inspections))
+  expect(
+    Object.fromEntries(found?.assertions.map(({ text: line, verdict }) => [line, verdict]) ?? []),
+  ).toEqual(lines)
+  expect(apart.seen).toEqual({ bytes: 0, connections: 0 })
+  expect(answering.seen.bytes).toBeGreaterThan(0)
+  const told = new Map(found?.assertions.map(({ text: line, evidence }) => [line, evidence.join('\n')]))
+  expect([...told].filter(([, evidence]) => evidence === '')).toEqual([])
+  const [reached, apartly] = [`can connect ${host}:${answering.port}`, `cannot connect ${host}:${apart.port}`]
+  expect(told.get(reached)).toMatch(
+    /^inside: api\.stated\.test:\d+ dialled: open.*\n(.*\n)*at the door: closed 127\.0\.0\.1.*, 27 down/,
+  )
+  expect(told.get(apartly)).toMatch(
+    /^inside: api\.stated\.test:\d+ dialled: ECONNREFUSED, [\d.]+\nat the door: nothing came$/,
+  )
+  expect(told.get('cannot resolve other.stated.test')).toMatch(
+    /^inside: other\.stated\.test asked of 127\.0\.0\.53: \w+, rcode \d+, 0 records\nat the door: refused name-not-listed/,
+  )
+  expect(told.get('can resolve api.stated.test')).toMatch(/^inside: .*: open, rcode 0, 1 records$/)
+  expect(told.get('cannot call absent*')).toMatch(/^\d+ tools are listed or declared: .*echo, .*fail/)
+  // Named, it is called though the rules would ask; it reports an error of its own, which is an answer.
+  expect(found?.inspections.find(({ id }) => id === 'server.called')).toMatchObject({
+    verdict: 'pass',
+    observed: expect.stringContaining('the tool fail answered'),
+  })
+})
 
 test.each([
   [['--server', 'absent'], 8, 'ERR_SERVER_NOT_FOUND'],

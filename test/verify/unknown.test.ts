@@ -26,50 +26,42 @@ const verdictsIn = async (
   return new Map(probes.map(({ id, verdict, observed, detail }) => [id, `${verdict}: ${detail ?? observed}`]))
 }
 
-test(
-  'whether a sandbox can have a network, where the trial of it was late',
-  { timeout: 120_000 },
-  async () => {
-    const late: Change = [
-      'sandbox/fingerprint/trial.js',
-      'const network = await planNetwork(',
-      'await new Promise((resolve) => setTimeout(resolve, 6000)); const network = await planNetwork(',
-    ]
-    const found = await verdictsIn([late])
-    const unknown =
-      'error: there was nothing to try; whether a sandbox here can have a network is not known: the trial of it was late'
-    expect([found.get('network.relay'), found.get('network.as-stated')]).toEqual([unknown, unknown])
-    expect(found.get('capabilities.setuid')).toMatch(/^(pass|not-applicable)/)
-  },
-)
+test('whether a sandbox can have a network, where the trial of it was late', async () => {
+  const late: Change = [
+    'sandbox/fingerprint/trial.js',
+    'const network = await planNetwork(',
+    'await new Promise((resolve) => setTimeout(resolve, 6000)); const network = await planNetwork(',
+  ]
+  const found = await verdictsIn([late])
+  const unknown =
+    'error: there was nothing to try; whether a sandbox here can have a network is not known: the trial of it was late'
+  expect([found.get('network.relay'), found.get('network.as-stated')]).toEqual([unknown, unknown])
+  expect(found.get('capabilities.setuid')).toMatch(/^(pass|not-applicable)/)
+})
 
-test(
-  'whether ::1 of the host is reached, where nothing could be planted there',
-  { timeout: 120_000 },
-  async () => {
-    const shut: Change = ['verify/lab/canaries.js', "listen(0, '::1')", "listen('/nonexistent/socket')"]
-    await using home = await tempDir()
-    await using build = await otherBuild(shut)
-    const { verifyProfile } = build.load('verify/verify.js') as typeof Verify
-    const host = { env: { LANG: 'C.UTF-8' }, home: home.path, uid: process.getuid?.() ?? -1 }
-    const { verdict, inspections } = await verifyProfile('offline', {
-      host,
-      controls: ['net-namespace'],
-      isTriedOnce: true,
-    })
-    expect([verdict, inspections]).toEqual([
-      'error',
-      [
-        expect.objectContaining({
-          id: 'run.complete',
-          observed: expect.stringContaining('/nonexistent/socket'),
-        }),
-      ],
-    ])
-  },
-)
+test('whether ::1 of the host is reached, where nothing could be planted there', async () => {
+  const shut: Change = ['verify/lab/canaries.js', "listen(0, '::1')", "listen('/nonexistent/socket')"]
+  await using home = await tempDir()
+  await using build = await otherBuild(shut)
+  const { verifyProfile } = build.load('verify/verify.js') as typeof Verify
+  const host = { env: { LANG: 'C.UTF-8' }, home: home.path, uid: process.getuid?.() ?? -1 }
+  const { verdict, inspections } = await verifyProfile('offline', {
+    host,
+    controls: ['net-namespace'],
+    isTriedOnce: true,
+  })
+  expect([verdict, inspections]).toEqual([
+    'error',
+    [
+      expect.objectContaining({
+        id: 'run.complete',
+        observed: expect.stringContaining('/nonexistent/socket'),
+      }),
+    ],
+  ])
+})
 
-test('a trial of the network that was late is made anew, and then known', { timeout: 120_000 }, async () => {
+test('a trial of the network that was late is made anew, and then known', async () => {
   const lateOnce: Change = [
     'sandbox/fingerprint/trial.js',
     'const network = await planNetwork(',
@@ -83,7 +75,7 @@ test('a trial of the network that was late is made anew, and then known', { time
 test.each([
   ['a program that hangs', "['-c', 'sleep 9']", 'timeout: 200'],
   ['one that fails', "['-c', 'exit 3']", 'timeout: 30_000'],
-])('whether a file gives a capability: %s', { timeout: 120_000 }, async (_, args, patience) => {
+])('whether a file gives a capability: %s', async (_, args, patience) => {
   const late: Change = [
     'verify/lab/exhibit.js',
     '(program, [list], { ...drop, env: {}, timeout: ampleMs })',
@@ -101,7 +93,7 @@ describe('what a limit may have stopped is no pass where the machine', () => {
   /** What the battery finds there is not looked at: a probe of it does for all */
   const statedAlone = 'once:user-mapping'
 
-  test.runIf(isRoot)('has no more processes for its user', { timeout: 120_000 }, async () => {
+  test.runIf(isRoot)('has no more processes for its user', async () => {
     const script = 'support/run-verify.ts'
     const output = await asPoorUser(300, script, 'browser', statedAlone, pids)
     const { assertions } = JSON.parse(output) as Verification
@@ -117,7 +109,7 @@ describe('what a limit may have stopped is no pass where the machine', () => {
     ])
   })
 
-  test.runIf(isRoot && base !== null)('has no more memory than that', { timeout: 120_000 }, async () => {
+  test.runIf(isRoot && base !== null)('has no more memory than that', async () => {
     const group = join(base?.path ?? '', `sp-poor-${process.pid}`)
     const most = base?.version === 1 ? 'memory.limit_in_bytes' : 'memory.max'
     await mkdir(group)
@@ -147,18 +139,18 @@ describe.runIf(base !== null)('what may be swapped beyond the memory of a contro
       : ["'memory.swap.max'", "'cgroup.kill'", "'memory.absent'"]
   const heldBy = (file: string): Change => ['verify/lab/held.js', swapFile, file]
 
-  test('by a file that can’t be read', { timeout: 120_000 }, async () => {
+  test('by a file that can’t be read', async () => {
     const found = await verdictsIn([heldBy(shut)], ['memory-limit'])
     expect(found.get('resources.swap')).toBe('error: it could not be tried')
   })
 
-  test('by a group that is none, which has no such file either', { timeout: 120_000 }, async () => {
+  test('by a group that is none, which has no such file either', async () => {
     const elsewhere: Change = ['verify/lab/held.js', 'return join(target, ', "return join('/proc', target, "]
     const found = await verdictsIn([elsewhere], ['memory-limit'])
     expect(found.get('resources.swap')).toBe('error: it could not be tried')
   })
 
-  test('where nothing counts it, on a machine that swaps', { timeout: 120_000 }, async () => {
+  test('where nothing counts it, on a machine that swaps', async () => {
     const swapping: Change = ['verify/scene.js', "includes('\\n')", "includes('F')"]
     const found = await verdictsIn([heldBy(absent), swapping], ['memory-limit'])
     expect(found.get('resources.swap')).toMatch(
@@ -166,7 +158,7 @@ describe.runIf(base !== null)('what may be swapped beyond the memory of a contro
     )
   })
 
-  test('where nothing counts it, on one that does not', { timeout: 120_000 }, async () => {
+  test('where nothing counts it, on one that does not', async () => {
     const still: Change = ['verify/scene.js', "includes('\\n')", "includes('\\n\\n')"]
     const found = await verdictsIn([heldBy(absent), still], ['memory-limit'])
     expect(found.get('resources.swap')).toMatch(/^pass/)

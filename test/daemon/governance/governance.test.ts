@@ -18,11 +18,12 @@ import { handled } from '../../support/handled.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../../support/supervisor.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 /** As long as each wait may take, counted from where it begins */
 const waiting = {
   get signal() {
-    return AbortSignal.timeout(60_000)
+    return AbortSignal.timeout(patienceMs)
   },
 }
 
@@ -115,7 +116,7 @@ describe('the failure table', () => {
     await expectRefusal(at, 'ERR_DECLARATION_MISSING', 'MP-FH-002', 'surface/ungoverned-call')
     const operator = caller(0, 'operator')
     const { supervisor, governed } = at.all
-    const surface = await supervisor.look(operator, 'fixture', { signal: AbortSignal.timeout(10_000) })
+    const surface = await supervisor.look(operator, 'fixture', { signal: AbortSignal.timeout(patienceMs) })
     const server = supervisor.settingsOf(operator, 'fixture')
     await governed.governance.surfaces.accept(
       { server, ...surface },

@@ -274,7 +274,7 @@ test('a daemon that is killed at any instant of writing, taking snapshots and le
   expect(count).toBeGreaterThanOrEqual(durable)
   expect(warned).toEqual([])
   expect(listSegments(directory)[0]).toBeGreaterThan(1)
-}, 180_000)
+})
 
 describe('the head file', () => {
   const counted = async (n: number): Promise<void> => {

@@ -36,7 +36,7 @@ async function stage(calls: number, state?: string): Promise<Governed> {
   await at.governance.surfaces.accept({ server, tools, rest: {} }, { ...by, declared: null, only: null })
   for (let n = 1; n <= calls; n++) {
     at.policy.governor.settle(await admitted(at, `c-before-${n}`), good)
-    await eventually(() => at.governance.ledger.trust('fixture', 'one').evidence === n, 5000)
+    await eventually(() => at.governance.ledger.trust('fixture', 'one').evidence === n)
   }
   return at
 }
@@ -89,7 +89,7 @@ test('a result of a trusted tool is written in one batch with the next intent, b
 test('with no call after it, it is written by itself', async () => {
   await using at = await stage(2)
   at.policy.governor.settle(await admitted(at, 'c-1'), good)
-  await eventually(() => recorded(at).at(-1) === 'call.outcome c-1', 5000)
+  await eventually(() => recorded(at).at(-1) === 'call.outcome c-1')
 })
 
 test('whoever asks for what is settled finds it on record', async () => {
@@ -162,7 +162,7 @@ describe('what the journal does not take', () => {
     at.policy.governor.settle(admission, good)
     await at.governance.governors.settled()
     await rename(away, at.directory)
-    await eventually(() => recorded(at).at(-1) === 'call.outcome c-1', 5000)
+    await eventually(() => recorded(at).at(-1) === 'call.outcome c-1')
   })
 
   test('is in what a verification reads, once the disk is mended', async () => {

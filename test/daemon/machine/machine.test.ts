@@ -12,6 +12,7 @@ import type { Running } from '../../../src/supervisor/ports.ts'
 import { settingsFor } from '../../support/launch.ts'
 import { textOf } from '../../support/plan.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 /** What a server sees in a folder which another takes the place of so often, each time when it was judged and is not mounted. */
 async function launchWhileReplaced(times: number): Promise<readonly string[]> {
@@ -64,7 +65,7 @@ async function launchWhileReplaced(times: number): Promise<readonly string[]> {
     recordImage: () => Promise.resolve(),
     log: silent,
   })
-  const waiting = { signal: AbortSignal.timeout(20_000), registered: () => undefined, principal: '0' }
+  const waiting = { signal: AbortSignal.timeout(patienceMs), registered: () => undefined, principal: '0' }
   await using running: Running = await machine.launch(server, newInstanceId(), waiting)
   running.stdin.end()
   const seen = JSON.parse(await textOf(running.stdout)) as {

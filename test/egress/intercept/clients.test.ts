@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { spawn } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { intercepted, token } from '../../support/intercepted.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 const run = promisify(execFile)
 
@@ -76,7 +77,7 @@ test.each(Object.entries(clients))(
       },
     })
     using _lease = await at.lease()
-    const { stdout } = await run(program, args, { env: environment(at), timeout: 20_000 })
+    const { stdout } = await run(program, args, { env: environment(at), timeout: patienceMs })
     expect(had).toEqual([`Bearer ${token}`, `Bearer ${token}`])
     for (const path of ['/a', '/b']) expect(stdout).toContain(`answer to ${path}: Bearer ****`)
     expect(stdout.match(/200/g)).toHaveLength(2)
@@ -99,7 +100,7 @@ test('a POST of 1 MB and a download of 5 MB come through byte for byte', async (
     const response = await fetch(process.env.API, { method: 'POST', body, headers: { authorization: 'Bearer ' + process.env.API_TOKEN } })
     const bytes = Buffer.from(await response.arrayBuffer())
     console.log(response.headers.get('x-size'), bytes.equals(Buffer.alloc(5_000_000, 'abc')))`)
-  const { stdout } = await run(program, args, { env: environment(at), timeout: 20_000 })
+  const { stdout } = await run(program, args, { env: environment(at), timeout: patienceMs })
   expect(stdout.trim()).toBe('1000000 true')
 })
 
@@ -140,7 +141,7 @@ test('a stream of events arrives event by event, and an upload without a length 
       process.stdout.write((await down.setEncoding('utf8').toArray()).join(''))
     })
     up.write('first')`)
-  const { stdout } = await run(program, args, { env: environment(at), timeout: 20_000 })
+  const { stdout } = await run(program, args, { env: environment(at), timeout: patienceMs })
   expect(stdout).toBe('data: one;data: two;data: three;chunked 20000005')
 })
 
@@ -158,7 +159,7 @@ test('git clones over https with the placeholder as its password', async () => {
   root = `${at.dir.path}/repositories`
   const work = `${at.dir.path}/work`
   const env = { ...environment(at), GIT_TERMINAL_PROMPT: '0', GIT_CONFIG_NOSYSTEM: '1' }
-  const git = (...args: readonly string[]) => run('git', args, { env, timeout: 20_000 })
+  const git = (...args: readonly string[]) => run('git', args, { env, timeout: patienceMs })
   await mkdir(root)
   await git('init', '-q', '-b', 'main', work)
   await writeFile(`${work}/file`, 'what is in it\n'.repeat(5000))

@@ -36,7 +36,7 @@ async function mostWhile(senders: () => readonly Socket[], before: number): Prom
     // What lives takes long to tell in a process of many test files, and is told again only once more of it may live
     if (same === 0 || isOver) most = Math.max(most, livingMebi() - before)
     return isOver
-  }, 50_000)
+  })
   return most / connections
 }
 

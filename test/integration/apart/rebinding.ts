@@ -68,7 +68,7 @@ const outcomes: Record<string, unknown> = {}
 const play = async (title: string, host: string, by: keyof typeof servers = 'lied'): Promise<void> => {
   const [asked, refused] = [queries.length, recordsAbout(at, 'egress.refused', by).length]
   const { text, status } = await call(by, 'ask', { url: `http://${host}:${port}/` })
-  if (status !== 200) await eventually(() => recordsAbout(at, 'egress.refused', by).length > refused, 10_000)
+  if (status !== 200) await eventually(() => recordsAbout(at, 'egress.refused', by).length > refused)
   const [record] = recordsAbout(at, 'egress.refused', by).slice(refused)
   outcomes[title] = {
     at: status === 200 ? text : null,
@@ -105,7 +105,7 @@ const run = async (): Promise<string> => {
     clientInfo: { name: 'host', version: '1' },
   }
   running.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`)
-  await eventually(() => said.includes('"error"'), 20_000)
+  await eventually(() => said.includes('"error"'))
   running.stdin?.end()
   await ended
   return reached[before] ?? 'nowhere'
@@ -114,7 +114,7 @@ outcomes['run'] = [await run(), await run()]
 
 await client[Symbol.asyncDispose]()
 child.kill('SIGTERM')
-await eventually(() => child.exitCode !== null, 20_000)
+await eventually(() => child.exitCode !== null)
 server.closeAllConnections()
 server.close()
 process.stdout.write(`${JSON.stringify({ outcomes, reached })}\n`)

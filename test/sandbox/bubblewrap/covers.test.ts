@@ -8,6 +8,7 @@ import type { ProcMask } from '../../../src/sandbox/bubblewrap/masks.ts'
 import { callNumber } from '../../../src/verify/lab/removal.ts'
 import { planOf } from '../../support/plan.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 /** Flags of the two ways in which it mounts files, and nobody else does */
 const [bind, close] = [0x1000, 0x1000 | 0x20 | 0x0f]
@@ -57,7 +58,7 @@ test('a launcher whose covers are none ends the launch, and what is open is name
     ...[bind, close].map((flags) => `${callNumber('mount')} 3 ${flags}`),
   ]
   writeFileSync(launcher, lines.map((line) => `${line}\n`).join(''), { mode: 0o755 })
-  await expect(confine({ ...plan, launcher }, { signal: AbortSignal.timeout(20_000) })).rejects.toThrow(
+  await expect(confine({ ...plan, launcher }, { signal: AbortSignal.timeout(patienceMs) })).rejects.toThrow(
     /^\/proc\/\S+ is not covered in the sandbox of /,
   )
 })
@@ -77,13 +78,13 @@ const besidePid1 = async (seconds: number): Promise<AsyncDisposable & { readonly
 
 test('a sandbox whose PID 1 is not alone below the tool never opens its gate', async () => {
   await using it = await besidePid1(30)
-  await expect(confine(it.plan, { signal: AbortSignal.timeout(20_000) })).rejects.toThrow(
+  await expect(confine(it.plan, { signal: AbortSignal.timeout(patienceMs) })).rejects.toThrow(
     /^2 processes are below bubblewrap /,
   )
 })
 
 test('where it is alone in time, it is known', async () => {
   await using it = await besidePid1(1)
-  await using sandbox = await confine(it.plan, { signal: AbortSignal.timeout(20_000) })
+  await using sandbox = await confine(it.plan, { signal: AbortSignal.timeout(patienceMs) })
   expect(/^NSpid:.*\t1$/m.test(readFileSync(`/proc/${sandbox.initPid}/status`, 'utf8'))).toBe(true)
 })

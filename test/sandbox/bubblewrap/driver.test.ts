@@ -36,7 +36,7 @@ const monitors = () => processesWith('/sallyport/init').filter(({ argv }) => arg
 const before = new Set(monitors().map(({ pid }) => pid))
 afterEach(async () => {
   // Other workers have sandboxes of their own; what this file leaves would never go.
-  await eventually(() => monitors().every(({ pid }) => before.has(pid) || !isOurs(pid)), 10_000)
+  await eventually(() => monitors().every(({ pid }) => before.has(pid) || !isOurs(pid)))
 })
 const isOurs = (pid: number): boolean => {
   try {
@@ -67,7 +67,7 @@ describe('a confined server', () => {
     await eventually(() => {
       collect()
       return read.deref() === undefined
-    }, 20_000)
+    })
   })
 
   test('that writes and exits at once loses nothing, even to a reader who comes late', async () => {

@@ -11,6 +11,7 @@ import { identify } from '../../../src/sandbox/proof.ts'
 import { eventually } from '../../support/eventually.ts'
 import { launchHost, launchProbe, settingsFor } from '../../support/launch.ts'
 import { childrenOf } from '../../support/processes.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 const initPath = await findInitBinary()
 
@@ -105,7 +106,7 @@ describe('one that waits', () => {
       daemon.kill('SIGKILL')
       await eventually(() => identify(pid) === null)
       await promisify(execFile)(process.execPath, ['--input-type=module', '-e', prepares], {
-        timeout: 10_000,
+        timeout: patienceMs,
       })
     })
   })

@@ -13,6 +13,7 @@ import { eventually } from '../../support/eventually.ts'
 import { mountOf, planOf, start } from '../../support/plan.ts'
 import { buildProbe } from '../../support/probe.ts'
 import { childrenOf, parentOf } from '../../support/processes.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 let hog = ''
 beforeAll(() => {
@@ -55,7 +56,7 @@ async function held(plan: BubblewrapPlan, cgroups = hostSupport): Promise<{ line
 
 /** Opens the gate once whoever covered /proc is reaped, who until then counts as one of the sandbox's processes. */
 async function startAlone(plan: BubblewrapPlan): Promise<SandboxProcess> {
-  const signal = AbortSignal.timeout(20_000)
+  const signal = AbortSignal.timeout(patienceMs)
   const gate = await confine(plan, { signal })
   const monitor = parentOf(gate.initPid)
   await eventually(() => childrenOf(monitor).length === 1)

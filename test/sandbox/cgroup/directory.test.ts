@@ -9,6 +9,7 @@ import { removeDirectory } from '../../../src/sandbox/cgroup/directory.ts'
 import { hostKill } from '../../support/cgroup-host.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { isRoot, ordinaryUid } from '../../support/user.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 /** Removes a folder with no descriptor to spare; prints what was said of the failure. */
 const remove = `
@@ -25,7 +26,7 @@ test('a group that no descriptor is left to look at is not said to have been kil
   await using folder = await tempDir()
   mkdirSync(join(folder.path, 'group', 'below'), { recursive: true })
   const command = [process.execPath, '--input-type=module', '-e', remove, join(folder.path, 'group')]
-  const said = execFileSync('prlimit', ['--nofile=64', ...command], { encoding: 'utf8', timeout: 60_000 })
+  const said = execFileSync('prlimit', ['--nofile=64', ...command], { encoding: 'utf8', timeout: patienceMs })
   expect(JSON.parse(said)).toEqual({
     code: 'ERR_SHORTAGE',
     message: expect.stringMatching(/could not be looked at or killed for 50 ms: EMFILE; raise the limit/),

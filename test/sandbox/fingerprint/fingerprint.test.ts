@@ -15,6 +15,7 @@ import { arch } from '../../../src/verify/lab/removal.ts'
 import { compile } from '../../support/compile.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { isRoot } from '../../support/user.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 test('this machine can confine a server, found by doing it', async () => {
   const found = await fingerprint()
@@ -82,7 +83,7 @@ test('what a process left that was killed in its trial is removed by the next on
   const living = await open()
   const next = await open()
   try {
-    await expect.poll(() => existsSync(dirname(killed.path)), { timeout: 5000 }).toBe(false)
+    await expect.poll(() => existsSync(dirname(killed.path)), { timeout: patienceMs }).toBe(false)
     expect([living, next].map(({ path }) => existsSync(path))).toEqual([true, true])
   } finally {
     for (const { child } of [living, next]) child.kill('SIGKILL')

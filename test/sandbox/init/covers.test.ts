@@ -92,7 +92,7 @@ it('a tool that is killed as it starts leaves no child that waits for it, whoeve
     if (sandbox.child.exitCode === null) process.kill(pid, 'SIGKILL')
     await eventually(() => membersOf(pid).length === 0)
   }
-}, 60_000)
+})
 
 describe('nothing of a server runs', () => {
   it('where nobody is there to make them', async () => {

@@ -9,6 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import { buildInit, isRoot } from '../../support/init-sandbox.ts'
 import { start, textOf } from '../../support/plan.ts'
 import { openTestDoor, type TestDoor } from '../../support/sandbox-door.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 beforeAll(() => void buildInit())
 
@@ -98,10 +99,10 @@ describe('ends', () => {
   test('where nobody is at the door any more a connection is reset at once', async () => {
     await using door = await openTestDoor()
     const plan = await egressPlan(door, ['echo.example.test:7000'], 'tunnels.mjs', ['only reads'])
-    await using gate = await confine(plan, { signal: AbortSignal.timeout(20_000) })
+    await using gate = await confine(plan, { signal: AbortSignal.timeout(patienceMs) })
     // It goes away when the sandbox stands.
     door.close()
-    const server = await gate.open({ signal: AbortSignal.timeout(20_000) })
+    const server = await gate.open({ signal: AbortSignal.timeout(patienceMs) })
     const [stdout] = await Promise.all([textOf(server.stdout), textOf(server.stderr)])
     expect(JSON.parse(stdout)).toEqual({ text: '', ended: 'ECONNRESET' })
   })
@@ -203,7 +204,7 @@ test('a relay has given up its rights before the launch is at its gate, each tim
   await using door = await openTestDoor()
   const plan = await egressPlan(door, ['echo.example.test:7000'], 'tunnels.mjs', ['only reads'])
   for (let launches = 0; launches < 10; launches++) {
-    await using _ = await confine(plan, { signal: AbortSignal.timeout(20_000) })
+    await using _ = await confine(plan, { signal: AbortSignal.timeout(patienceMs) })
     const [relay] = relaysOf(process.pid)
     const read = (name: string): string => readFileSync(`/proc/${relay}/${name}`, 'latin1')
     expect([read('status'), read('limits')]).toEqual([
@@ -216,7 +217,7 @@ test('a relay has given up its rights before the launch is at its gate, each tim
 test('a relay that is killed at the gate ends the launch, with the step and how', async () => {
   await using door = await openTestDoor()
   const plan = await egressPlan(door, ['echo.example.test:7000'], 'tunnels.mjs', ['only reads'])
-  const signal = AbortSignal.timeout(20_000)
+  const signal = AbortSignal.timeout(patienceMs)
   const others = relaysOf(process.pid) // of a test before this one that was given up
   await using gate = await confine(plan, { signal })
   const relays = relaysOf(process.pid).filter((pid) => !others.includes(pid))

@@ -116,7 +116,7 @@ describe('the lock', () => {
     process.kill(pid, 'SIGSTOP')
     await eventually(() => state() === 'T')
     daemon.kill('SIGKILL')
-    const isGone = eventually(() => !existsSync(`/proc/${pid}`) || state() === 'Z', 20_000)
+    const isGone = eventually(() => !existsSync(`/proc/${pid}`) || state() === 'Z')
     await isGone.catch((error: unknown) => {
       process.kill(pid, 'SIGKILL')
       throw error
@@ -217,7 +217,7 @@ describe('a daemon that says that it ends', () => {
     daemon.process.stdin.write(`unlink ${kept}\nends PID\ndone\n`)
     await eventually(() => daemon.output.includes('free\n'))
     await using next = await Guard.held(folder.path)
-    await eventually(() => daemon.hasEnded, 20_000)
+    await eventually(() => daemon.hasEnded)
     expect(daemon.process.signalCode).toBe('SIGKILL')
     await eventually(() => !isThere(daemon.pids.guard))
     expect(isThere(daemon.pids.beside)).toBe(true)
@@ -230,9 +230,9 @@ describe('a daemon that says that it ends', () => {
     const made = join(folder.path, 'made')
     writeFileSync(made, '')
     daemon.process.stdin.write(`unlink ${made}\nends PID\n`)
-    await eventually(() => daemon.hasEnded, 20_000)
+    await eventually(() => daemon.hasEnded)
     expect(daemon.process.signalCode).toBe('SIGKILL')
-    await eventually(() => !isThere(daemon.pids.guard), 20_000)
+    await eventually(() => !isThere(daemon.pids.guard))
     expect({ made: existsSync(made), beside: isThere(daemon.pids.beside) }).toEqual({
       made: false,
       beside: true,
@@ -243,8 +243,8 @@ describe('a daemon that says that it ends', () => {
     await using folder = await tempDir()
     await using daemon = await Daemon.held(folder.path)
     daemon.process.stdin.write(`ends ${pid}\ndone\n`)
-    await eventually(() => daemon.output.includes('refused not the pid of the guard'), 20_000)
-    await eventually(() => !isThere(daemon.pids.guard), 20_000)
+    await eventually(() => daemon.output.includes('refused not the pid of the guard'))
+    await eventually(() => !isThere(daemon.pids.guard))
     expect(daemon.output).not.toContain('free')
     expect({ daemon: daemon.hasEnded, beside: isThere(daemon.pids.beside) }).toEqual({
       daemon: false,

@@ -59,7 +59,7 @@ test('a signal that asks for its end reaches the program', async () => {
   if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
 })
 
-test('a parent that is killed at any instant of the start leaves nothing', { timeout: 60_000 }, async () => {
+test('a parent that is killed at any instant of the start leaves nothing', async () => {
   // It starts the keeper, tells its number, and is killed so many tenths of a millisecond later.
   const code = `
     const { spawn } = require('node:child_process')
@@ -77,7 +77,7 @@ test('a parent that is killed at any instant of the start leaves nothing', { tim
     const [said] = await Promise.all([text(parent.stdout), once(parent, 'close')])
     const group = Number(said)
     expect(group).toBeGreaterThan(1)
-    await eventually(() => processesOfGroup(group).length === 0, 20_000).finally(
+    await eventually(() => processesOfGroup(group).length === 0).finally(
       () => processesOfGroup(group).length > 0 && process.kill(-group, 'SIGKILL'),
     )
   }
@@ -101,7 +101,7 @@ test('a parent that is killed leaves nothing of what left its program’s group,
   const left = await leftBy(parent.stdout)
   try {
     parent.kill('SIGKILL')
-    await eventually(() => left.every((pid) => !isAlive(pid)), 20_000)
+    await eventually(() => left.every((pid) => !isAlive(pid)))
   } finally {
     for (const pid of left) if (isAlive(pid)) process.kill(-pid, 'SIGKILL')
   }

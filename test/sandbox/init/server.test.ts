@@ -158,7 +158,7 @@ describe('PID 1', () => {
     const script = `${orphans}; echo $i; ${look}; echo none left`
     const { stdout } = await run(shell(script), { binds: { [parent]: '/tmp/orphans' } })
     expect(stdout).toBe('10\nnone left\n')
-  }, 120_000)
+  })
 
   it('gives the exit code of the server for all 256', async () => {
     await inParallel([...Array(256).keys()], async (wanted) => {

@@ -6,6 +6,7 @@ import { handled } from '../../support/handled.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 import { caller, superviseAll } from '../../support/supervisor.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 const base = serverSettings('rug-pull.mjs')
 
@@ -13,7 +14,7 @@ const base = serverSettings('rug-pull.mjs')
 async function tested(state: string, from: readonly string[], settings: Partial<ServerSettings>) {
   const server = { ...base, args: [...base.args, '', ...from], ...settings }
   await using all = await superviseAll([server], { codeOf: () => 'code', state })
-  const signal = AbortSignal.timeout(60_000)
+  const signal = AbortSignal.timeout(patienceMs)
   const { ok, steps } = await all.supervisor.test(caller(0, 'operator'), 'fixture', { signal })
   expect(steps.map(({ step }) => step)).toEqual(['launch', 'initialize', 'tools/list', 'declaration', 'stop'])
   const { detail } = steps[3] ?? { detail: '' }

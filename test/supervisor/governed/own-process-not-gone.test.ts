@@ -44,10 +44,10 @@ test('that the process of a call that was taken back is not gone is told once', 
   const asked = { signal: caller.signal, timeoutMs: 5000 }
   const called = own.call(admission, '{"name":"never","arguments":{}}', asked)
   const ended = expect(called).rejects.toThrow('enough')
-  await eventually(() => own.views().some(({ state }) => state === 'ready'), 5000)
+  await eventually(() => own.views().some(({ state }) => state === 'ready'))
   caller.abort(new Error('enough'))
   await ended
-  await eventually(() => own.views().length === 0, 10_000)
+  await eventually(() => own.views().length === 0)
   proof.resolve({ code: null, signal: 9, reason: 'killed' })
   expect(events.filter(({ type }) => type === 'call/not-gone')).toMatchObject([{ instance: process }])
-}, 20_000)
+})

@@ -13,12 +13,8 @@ test.each(['is there', 'has its call'])(
     const call = (args: object): void =>
       host.send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 't', arguments: args } })
     call({})
-    await eventually(
-      () =>
-        when === 'is there'
-          ? own().some(({ state }) => state === 'ready')
-          : host.logs.lines(1)[0] === 'called',
-      10_000,
+    await eventually(() =>
+      when === 'is there' ? own().some(({ state }) => state === 'ready') : host.logs.lines(1)[0] === 'called',
     )
     host.send({ jsonrpc: '2.0', id: 3, method: 'ping', params: { answers: 2 } })
     expect((await host.answer(2)).result).toMatchObject({ content: [{ text: 'of another' }] })

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { tempDir } from '../../support/temp-dir.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 const script = fileURLToPath(new URL('../../support/plant-canaries.ts', import.meta.url))
 
@@ -14,7 +15,7 @@ test('a verification that is PID 1 of a container plants another number than tha
   const { stdout } = await promisify(execFile)(
     'unshare',
     [...container, process.execPath, script, home.path],
-    { timeout: 30_000 },
+    { timeout: patienceMs },
   )
   const found = JSON.parse(stdout) as { self: number; planted: number; isThere: boolean }
   expect(found).toMatchObject({ self: 1, isThere: true })
@@ -30,7 +31,7 @@ test.each([
   const { stdout } = await promisify(execFile)(
     'unshare',
     [...ownNetwork, process.execPath, script, home.path],
-    { timeout: 30_000 },
+    { timeout: patienceMs },
   )
   expect(JSON.parse(stdout)).toMatchObject({ port6 })
 })

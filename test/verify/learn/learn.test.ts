@@ -22,6 +22,7 @@ import {
 import { green } from '../../support/verification.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { isRoot } from '../../support/user.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 const cli = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url))
 
@@ -74,7 +75,7 @@ test('a draft has what was used, and without any of it the same calls fail', asy
     starting: ['start'],
     writing: ['write'],
   })
-}, 120_000)
+})
 
 /** The draft without each of the grants that the server starts without. */
 const withoutEach = (draft: Draft, letter: string): readonly (readonly [string, Draft])[] => {
@@ -133,7 +134,7 @@ test.each([
   await using folder = await tempDir()
   const program = join(folder.path, 'program')
   await promisify(execFile)(make, ['-m', '0755', program])
-  const options = { env: { PATH: process.env['PATH'] ?? '', HOME: folder.path }, timeout: 40_000 }
+  const options = { env: { PATH: process.env['PATH'] ?? '', HOME: folder.path }, timeout: patienceMs }
   const args = [cli, 'profile', 'learn', '--', program]
   const ran = promisify(execFile)(process.execPath, args, { ...options, killSignal: 'SIGKILL' })
   await expect(ran).rejects.toMatchObject({
@@ -211,7 +212,7 @@ test('a server that asks for keys, sockets, other processes and addresses gets n
   } finally {
     listener.close()
   }
-}, 120_000)
+})
 
 test('a host that a person allows is reached and granted, and no other', async () => {
   await using at = await openPackage('needs.mjs')
@@ -244,7 +245,7 @@ test('a host that a person allows is reached and granted, and no other', async (
   } finally {
     listener.close()
   }
-}, 120_000)
+})
 
 test('a package that pnpm laid out is granted with the links by which its packages find each other', async () => {
   await using at = await openPackage('needs.mjs')
@@ -261,7 +262,7 @@ test('a package that pnpm laid out is granted with the links by which its packag
   const { draft, proof } = await learn({ ...verifiedBriefly, command: starter, read: [process.execPath] })
   expect(proof).toMatchObject({ holds: true, failed: [], differences: [] })
   expect(readsOf(draft)).toContain(modules)
-}, 120_000)
+})
 
 test('an ordinary user learns the same', async () => {
   await using at = await openPackage('needs.mjs')
@@ -273,25 +274,21 @@ test('an ordinary user learns the same', async () => {
   expect(verification).toMatchObject({ verdict: green })
   expect(triedBy(verification)).toEqual(verifiedWhereGranted.controls)
   expect(readsOf(draft)).toContain(join(at.documents, 'letter.txt'))
-}, 120_000)
+})
 
-test.runIf(isRoot)(
-  'root learns by code that is in a folder of its own, such as its home',
-  async () => {
-    await using at = await openPackage('echo.mjs')
-    await using home = await tempDir()
-    const clone = join(home.path, 'clone')
-    await mkdir(clone)
-    await chmod(home.path, 0o700)
-    const root = fileURLToPath(new URL('../../..', import.meta.url))
-    const asked = JSON.stringify({ ...verifiedBriefly, args: [at.server], calls: [['echo', { text: 'x' }]] })
-    const there = 'mount --bind "$0" "$1" && exec "$2" "$1/test/support/run-learn.ts" "$3"'
-    const { stdout } = await promisify(execFile)(
-      'unshare',
-      ['--mount', 'sh', '-c', there, root, clone, process.execPath, asked],
-      { maxBuffer: 1 << 24 },
-    )
-    expect(learnedIn(stdout)).toMatchObject({ proof: { holds: true, failed: [] } })
-  },
-  120_000,
-)
+test.runIf(isRoot)('root learns by code that is in a folder of its own, such as its home', async () => {
+  await using at = await openPackage('echo.mjs')
+  await using home = await tempDir()
+  const clone = join(home.path, 'clone')
+  await mkdir(clone)
+  await chmod(home.path, 0o700)
+  const root = fileURLToPath(new URL('../../..', import.meta.url))
+  const asked = JSON.stringify({ ...verifiedBriefly, args: [at.server], calls: [['echo', { text: 'x' }]] })
+  const there = 'mount --bind "$0" "$1" && exec "$2" "$1/test/support/run-learn.ts" "$3"'
+  const { stdout } = await promisify(execFile)(
+    'unshare',
+    ['--mount', 'sh', '-c', there, root, clone, process.execPath, asked],
+    { maxBuffer: 1 << 24 },
+  )
+  expect(learnedIn(stdout)).toMatchObject({ proof: { holds: true, failed: [] } })
+})

@@ -94,7 +94,7 @@ test('a server in Python is learned as one in Node is: its files, its notes, the
   })
   expect(verification).toMatchObject({ verdict: green })
   expect(triedBy(verification)).toEqual(verifiedWhereGranted.controls)
-}, 120_000)
+})
 
 test.each(cases)(
   '$server passes its drive under the draft that was learned from it, which verifies',
@@ -120,5 +120,4 @@ test.each(cases)(
     expect(verification).toMatchObject({ verdict: green })
     expect(triedBy(verification)).toEqual(more.controls ?? everyControl)
   },
-  180_000,
 )
