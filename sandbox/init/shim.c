@@ -84,12 +84,13 @@ static struct options read_options(int argc, char **argv) {
 // Ends where the daemon refused, with the status that the command line has for that code.
 static void expect_result(struct json answer, struct json *result) {
   struct json error, data, value;
-  char code[64] = "", message[1024] = "the daemon refused without a reason";
+  char code[64] = "", named[68] = "", message[1024] = "the daemon refused without a reason";
   if (json_member(answer, "error", &error)) {
     if (json_member(error, "message", &value)) json_text(value, message, sizeof message);
     if (json_member(error, "data", &data) && json_member(data, "code", &value))
       json_text(value, code, sizeof code);
-    give_up(status_of_code(code), message, "");
+    if (code[0] != '\0') snprintf(named, sizeof named, " (%s)", code); // by which docs/errors.md is looked up
+    give_up(status_of_code(code), message, named);
   }
   if (!json_member(answer, "result", result))
     give_up(STATUS_FAILED, "the daemon's answer is not JSON-RPC", "");

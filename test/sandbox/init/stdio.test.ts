@@ -351,7 +351,7 @@ describe('an error', () => {
       const error = { code: 1050, message, data: { code, failure: null } }
       await attached({ attach: `${JSON.stringify({ jsonrpc: '2.0', id: 1, error })}\n` }, async (shim) => {
         expect(await shim.ended).toBe(status)
-        expect(shim.stderr).toBe('sallyport: no "server" named files in  [31mcolour  é\n')
+        expect(shim.stderr).toBe(`sallyport: no "server" named files in  [31mcolour  é (${code})\n`)
         expect(shim.stdout.length).toBe(0)
       })
     })
