@@ -104,7 +104,10 @@ test('the shim, through a session and a refusal', async () => {
   server.listen(path)
   await once(server, 'listening')
   expect(await ran(['stdio', 'files', '--socket', path], 'to the server')).toEqual({ code: 9, said: '' })
-  expect(await ran(['stdio', 'files', '--socket', path], '')).toEqual({ code: 8, said: 'sallyport: no\n' })
+  expect(await ran(['stdio', 'files', '--socket', path], '')).toEqual({
+    code: 8,
+    said: 'sallyport: no (ERR_SERVER_NOT_FOUND)\n',
+  })
   server.close()
 })
 
