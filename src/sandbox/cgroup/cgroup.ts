@@ -1,6 +1,6 @@
 // The control groups of one daemon: a parent in each hierarchy, and below it one group for each instance.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { enough, SallyportError } from '../../errors.ts'
 import { errnoOf, isShortage } from '../../lib/missing.ts'
 import type { DaemonId, InstanceId } from '../../lib/ids.ts'
@@ -147,14 +147,28 @@ function setLimit(base: CgroupBase, control: Control, directory: string, limits:
     try {
       write(directory, file, value)
     } catch (thrown) {
-      // Version 1 refuses a quota above that of a group higher up: that one holds then, and is the stricter
       const isBounded =
-        file === 'cpu.cfs_quota_us' &&
-        thrown instanceof SallyportError &&
-        thrown.details['errno'] === 'EINVAL'
+        file === quotaFile && thrown instanceof SallyportError && thrown.details['errno'] === 'EINVAL'
       if (!isBounded) throw thrown
+      // Version 1 refuses a quota above that of a group higher up, which holds then, and is the stricter: it is set here, too
+      const above = quotaAbove(directory)
+      if (above !== null) write(directory, file, above)
     }
   }
+}
+
+const quotaFile = 'cpu.cfs_quota_us'
+
+/** The least of the quotas above a group, for the group's own period, µs; null where none can be seen, as from a container. */
+function quotaAbove(directory: string): number | null {
+  const numberIn = (group: string, file: string): number => Number(readFileSync(join(group, file), 'utf8'))
+  const periodFile = 'cpu.cfs_period_us'
+  let share = Infinity
+  for (let group = dirname(directory); existsSync(join(group, quotaFile)); group = dirname(group)) {
+    const quota = numberIn(group, quotaFile)
+    if (quota > 0) share = Math.min(share, quota / numberIn(group, periodFile))
+  }
+  return share === Infinity ? null : Math.floor(share * numberIn(directory, periodFile))
 }
 
 /**

@@ -1,7 +1,7 @@
 // Real control groups of this machine: each limit stops what it should, and nothing is left.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -96,6 +96,28 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
     await anew(without('pids'))
     expect(await firstLine(run('fork'))).toBe('forked 200')
   })
+
+  const cpuBase = hostSupport.bases.cpu
+  test.runIf(cpuBase?.version === 1)(
+    'has the share of a group higher up, where that is the smaller, in its own files',
+    async () => {
+      const above = join(cpuBase?.path ?? '', `above-${process.pid}`)
+      mkdirSync(above)
+      try {
+        writeFileSync(join(above, 'cpu.cfs_period_us'), '20000')
+        writeFileSync(join(above, 'cpu.cfs_quota_us'), '2000')
+        await anew({
+          ...hostSupport,
+          bases: { ...without('memory').bases, cpu: { version: 1, path: above } },
+        })
+        const file = group.joinFiles.find((path) => path.startsWith(`${above}/`)) ?? ''
+        expect(readFileSync(join(dirname(file), 'cpu.cfs_quota_us'), 'utf8')).toBe('10000\n') // of 100 000
+      } finally {
+        await root[Symbol.asyncDispose]()
+        rmdirSync(above)
+      }
+    },
+  )
 
   test('holds a spinning process to its share of a core', async () => {
     const child = run('spin')
