@@ -1,18 +1,18 @@
 // What the arms are given of the host: what no plan mounts, and launchers that pass on more than they should.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { findInitBinary } from '../../sandbox/init-binary.ts'
 import type { Canaries } from '../lab/canaries.ts'
 import { callNumber, type Exposure } from '../lab/removal.ts'
 
-/** Writes the launchers into the canaries' folder, and so goes with it. */
+/** Writes the launchers beside the program, where they may be executed, too, and so goes with its folder. */
 export const exposureOf = async (
   program: string,
   { word, home, folder, state, shared, variables }: Canaries,
 ): Promise<Exposure> => {
   const launcher = async (name: string, without: readonly string[]): Promise<string> => {
-    const path = join(folder, name)
+    const path = join(dirname(program), name)
     // See sandbox/probes/before.c.
     const lines = [`#!${program} --before`, await findInitBinary(), word, ...without]
     await writeFile(path, lines.map((line) => `${line}\n`).join(''), { mode: 0o755 })

@@ -1,6 +1,6 @@
 // What a verification plants on the host for the probes to look for: files, sockets, variables. Gone with it.
 import { once } from 'node:events'
-import { chmod, copyFile, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +8,9 @@ import { onNamed } from '../../config/named-file.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import { errnoOf } from '../../lib/missing.ts'
 import { ground } from './ground.ts'
-import { findProbesBinary } from '../../sandbox/init-binary.ts'
 import type { Janitor } from './janitor.ts'
 import { plantPeople, plantProject } from './people.ts'
+import { placeProgram } from './runnable.ts'
 
 /** Where each canary is. All may be read by everybody, so that only the sandbox can be what hides them. */
 export interface Canaries {
@@ -50,7 +50,7 @@ export interface Planted extends AsyncDisposable {
   readonly program: string
 }
 
-/** Plants them all, each named to the janitor before. Throws ERR_USAGE where the home or the temporary folder takes nothing. */
+/** Plants them all, each named to the janitor before. Throws ERR_USAGE where the home or the temporary folder takes nothing, or no program runs. */
 export const plantCanaries = async (homeFolder: string, janitor: Janitor): Promise<Planted> => {
   const undo: (() => Promise<unknown>)[] = []
   const takeAway = async (): Promise<void> => {
@@ -122,9 +122,9 @@ const plant = async (
     if (['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes(errnoOf(error) ?? '')) return null
     throw error
   })
-  const program = join(folder, 'sallyport-probes')
-  await copyFile(await findProbesBinary(), program)
-  await chmod(program, 0o755)
+  const program = await placeProgram((parent) =>
+    parent === tmpdir() ? Promise.resolve(folder) : makeEmpty(parent, 'sallyport-verify-program-', 0o755),
+  )
   const variables = { SALLYPORT_VERIFY_CANARY: word, AWS_SECRET_ACCESS_KEY: word, GITHUB_TOKEN: word }
   const canaries = {
     word,

@@ -1,7 +1,6 @@
 // Files that make whoever executes them more than they were: those that the host has, and one that a verification by root makes.
 import { execFile } from 'node:child_process'
 import { chmod, copyFile, mkdir, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { newInstanceId } from '../../lib/ids.ts'
@@ -9,6 +8,7 @@ import { errnoOf } from '../../lib/missing.ts'
 import { findProbesBinary } from '../../sandbox/init-binary.ts'
 import type { Janitor } from './janitor.ts'
 import { ampleMs } from './patience.ts'
+import { parents, placeProgram } from './runnable.ts'
 
 const nobody = 65_534
 
@@ -88,8 +88,6 @@ const makeFolder = async (
   return folder
 }
 
-const parents = (): readonly string[] => [...new Set([tmpdir(), '/var/tmp'])]
-
 const plant = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise<string | null> => {
   const probes = await findProbesBinary()
   for (const parent of parents()) {
@@ -106,10 +104,7 @@ const plant = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promis
 
 /** Whoever starts such a program is told of what it had by its status. */
 const find = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise<string | null> => {
-  const folder = await makeFolder(tmpdir(), janitor, folders)
-  const probes = join(folder, 'probes')
-  await copyFile(await findProbesBinary(), probes)
-  await chmod(probes, 0o755)
+  const probes = await placeProgram((parent) => makeFolder(parent, janitor, folders))
   for (const path of usuallyCapable) {
     if ((await stat(path).catch(() => null)) === null) continue
     const status = await ask(probes, null, `exec-gain\t${path}\t--help`)

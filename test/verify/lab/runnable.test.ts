@@ -1,0 +1,33 @@
+// A hardened machine lets no program run in /tmp: the probes' is put elsewhere then, and a verification finds what it finds without.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import type { Verification } from '../../../src/verify/result.ts'
+import { patienceMs } from '../../support/patience.ts'
+import { isSound } from '../../support/verification.ts'
+
+const script = new URL('../../support/run-verify.ts', import.meta.url).pathname
+
+/** Verifies a part of a profile where nothing in these folders may be executed. */
+const verifyWithout = async (...shut: readonly string[]): Promise<string> => {
+  const mounts = shut.map((folder) => `mount -t tmpfs -o noexec,mode=1777 shut ${folder} && `)
+  const inside = [...'--mount --propagation private sh -c'.split(' '), `${mounts.join('')} exec "$@"`, 'sh']
+  const command = [process.execPath, script, 'offline', 'once:user-mapping']
+  return (await promisify(execFile)('unshare', [...inside, ...command], { timeout: patienceMs })).stdout
+}
+
+// Only root mounts.
+describe.runIf(process.getuid?.() === 0)('where no program may be executed', () => {
+  test('in /tmp, one is put into /var/tmp', async () => {
+    const { probes } = JSON.parse(await verifyWithout('/tmp')) as Verification
+    expect(probes.length).toBeGreaterThan(0)
+    expect(probes.filter(({ verdict }) => !isSound(verdict))).toEqual([])
+  })
+
+  test('in neither, the error says so, and what helps', async () => {
+    const said = verifyWithout('/tmp', '/var/tmp').catch((error: { stderr: string }) => error.stderr)
+    expect(await said).toContain(
+      'no program can be executed in /tmp or /var/tmp: mounted noexec; one is put there for this, so set TMPDIR to a folder in which programs may run',
+    )
+  })
+})
