@@ -13,7 +13,7 @@ import { compileWatched } from './seccomp.ts'
 import { credentialFolder, doorTarget, mountsOf, type SandboxSpec } from './spec.ts'
 
 /** How long init, and what builds its sandbox, may take until it reports, ms. */
-const setupMs = 5_000
+const setupMs = 20_000
 
 /**
  * How long init waits at each rung of its own ladder, at most, when its supervisor is gone, ms. Nobody is left whom the
