@@ -8,6 +8,7 @@ import { configOf, daemon, endServe, fixture, place, serve } from '../support/da
 import { eventually } from '../support/eventually.ts'
 import { holdingsOf, livingMib, observed, residentMib, scratchOf } from '../support/holdings.ts'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
+import { longestMs } from '../support/patience.ts'
 import { often } from '../support/often.ts'
 
 const rounds = often('SALLYPORT_CYCLES', 40) / 4
@@ -49,7 +50,7 @@ test(
     await expectAftermath(at, client)
     await endServe(running)
   },
-  60_000 + rounds * 5_000,
+  longestMs,
 )
 
 test(`12: a daemon that is killed with ${children} servers leaves none of them, and the next one starts with none`, async () => {

@@ -39,8 +39,8 @@ export class RawCaller implements Disposable {
 
   private constructor(output: Readable, input: Writable) {
     this.#input = input
-    for (const stream of [input, output]) stream.on('error', () => undefined) // what was not answered is missed by who asked
-    createInterface({ input: output }).on('line', (line) => this.lines.push(line))
+    const lines = createInterface({ input: output }).on('line', (line) => this.lines.push(line))
+    for (const stream of [input, output, lines]) stream.on('error', () => undefined) // what was not answered is missed by who asked
   }
 
   static async open(path: string): Promise<RawCaller> {
