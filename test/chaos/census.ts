@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
 import type { Invariant } from './account.ts'
 import type { Containers } from './containers.ts'
-import { inGoodTime } from './pace.ts'
+import { inGoodTime } from '../support/pace.ts'
 import type { Stage } from './stage.ts'
 
 /** What is there of each kind, by name. */

@@ -2,7 +2,7 @@
 import type { Client } from '../../src/client/client.ts'
 import { SallyportError } from '../../src/errors.ts'
 import type { SallyportEvent } from '../../src/rpc/protocol.ts'
-import { inGoodTime } from './pace.ts'
+import { inGoodTime } from '../support/pace.ts'
 
 /** How soon a daemon at rest has gone over to what it was told of: it stops what that changes first */
 export const reloadMs = 30_000

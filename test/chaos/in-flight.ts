@@ -1,7 +1,7 @@
 // A daemon that is killed while servers hold credentials for calls in flight: where those are from that moment on.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../src/client/client.ts'
-import { inGoodTime } from './pace.ts'
+import { inGoodTime } from '../support/pace.ts'
 import { guardsBelow, signal } from './parts.ts'
 import { again, type Fault, Missed, type Scene } from './scene.ts'
 import {

@@ -1,7 +1,7 @@
 // What callers asked for and what they were told, by token, to be held against the journal and the effects.
 import { SallyportError } from '../../src/errors.ts'
 import type { Account } from './account.ts'
-import { orLate } from './pace.ts'
+import { orLate } from '../support/pace.ts'
 
 /** What became of one call, as its caller knows it. */
 export interface Told {

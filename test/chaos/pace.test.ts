@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { inGoodTime, orLate, slownessOf, stretched } from './pace.ts'
+import { inGoodTime, orLate, slownessOf, stretched } from '../support/pace.ts'
 import { patienceMs } from '../support/patience.ts'
 
 test('a bound is never less than on a machine at rest', async () => {
@@ -18,7 +18,7 @@ test.each([
 })
 
 test('a bound is told where no process can be started', () => {
-  const module = new URL('./pace.ts', import.meta.url).href
+  const module = new URL('../support/pace.ts', import.meta.url).href
   const script = `
     import { orLate } from ${JSON.stringify(module)}
     process.execPath = '/nonexistent/node'

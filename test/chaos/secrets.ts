@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { descendantsOf } from '../support/leaks.ts'
 import type { Account } from './account.ts'
 import type { Api } from './api.ts'
-import { inGoodTime } from './pace.ts'
+import { inGoodTime } from '../support/pace.ts'
 
 /** What the sources hold: the daemon's environment, and a file */
 export const secrets = { key: 'chaos-secret-0123456789abcdef', word: 'chaos-word-fedcba9876543210' } as const

@@ -14,6 +14,7 @@ import { cuttableEngine } from '../support/cut-engine.ts'
 import { engineTest } from '../support/engine.ts'
 import type { TestEngine } from '../support/own-engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { inGoodTime } from '../support/pace.ts'
 import { slowEngine } from '../support/slow-engine.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -67,7 +68,7 @@ describe('a daemon that is killed', () => {
       const [id = ''] = await readdir(join(state.path, 'docker'))
       expect(await engine.engine.list([`${labels.daemon}=${id}`])).toHaveLength(1)
       daemon.kill('SIGKILL')
-      await eventually(() => !existsSync(`/proc/${initPid}`), 2_000)
+      await inGoodTime(() => !existsSync(`/proc/${initPid}`), 2_000)
       await eventually(async () => (await engine.engine.list([`${labels.daemon}=${id}`])).length === 0)
       expect(await readdir(join(state.path, 'docker'))).toEqual([id])
       await using _next = await launchHost({ stateDirectory: state.path })

@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
+import { inGoodTime } from '../support/pace.ts'
+import { longestMs } from '../support/patience.ts'
 import { elapsed, instants } from '../support/instants.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { ownUid } from '../support/plan.ts'
@@ -62,10 +64,10 @@ describe('a daemon that is killed', () => {
           await elapsed(ms)
         }
         // Everything but the daemon itself, which has the marker in its own argv until it is reaped.
-        await eventually(() => isNothing(daemon.left()), 1_000)
+        await inGoodTime(() => isNothing(daemon.left()), 1_000)
       }
     },
-    kills.length * 3_000 + 10_000,
+    longestMs,
   )
 
   test('leaves nothing of servers that run, and that would have stayed', async () => {
@@ -74,7 +76,7 @@ describe('a daemon that is killed', () => {
       await using _ = daemon
       await eventually(() => daemon.hasLaunched() && daemon.left().length > 6)
     }
-    await eventually(() => isNothing(daemon.left()), 1_000)
+    await inGoodTime(() => isNothing(daemon.left()), 1_000)
   })
 })
 

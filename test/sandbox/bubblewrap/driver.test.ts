@@ -20,6 +20,7 @@ import { credentialFolder } from '../../../src/sandbox/spec.ts'
 import { inputOf } from '../../../src/supervisor/dispatch.ts'
 import { isNoTry } from '../../../src/supervisor/instance/life.ts'
 import { eventually } from '../../support/eventually.ts'
+import { inGoodTime } from '../../support/pace.ts'
 import { mountOf, ownUid, planOf, run, start, textOf } from '../../support/plan.ts'
 import { childrenOf, processesOf, processesWith } from '../../support/processes.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -262,7 +263,7 @@ describe('the gate', () => {
     controller.abort(new Error('changed my mind'))
     await expect(waiting).rejects.toThrow('changed my mind')
     // PID 1 lets go of its channel a moment before it is a zombie, and who was to cover /proc hears of the end by a signal
-    if (isRoot) await eventually(() => processesOf(uid).length === 0, 2_000)
+    if (isRoot) await inGoodTime(() => processesOf(uid).length === 0, 2_000)
   })
 })
 
@@ -330,7 +331,7 @@ describe('when something else kills a part', () => {
     expect(processesWith(marker).length).toBeGreaterThanOrEqual(2)
     daemon.kill('SIGKILL')
     await once(daemon, 'exit')
-    await eventually(() => processesWith(marker).length === 0, 1_000)
+    await inGoodTime(() => processesWith(marker).length === 0, 1_000)
   })
 })
 

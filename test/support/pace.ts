@@ -1,7 +1,7 @@
 // How long what is waited for may take: bounds for a machine at rest, and by how much this one, now, is slower than that.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { eventually } from '../support/eventually.ts'
+import { eventually } from './eventually.ts'
 
 /** What a bare process of Node takes from its start to its end on a machine at rest, ms; a faster one gains nothing by it */
 const atRestMs = 50
