@@ -4,7 +4,7 @@ import { SallyportError } from '../../src/errors.ts'
 import { RawJson } from '../../src/lib/raw-json.ts'
 import type { Call, HandOver, Service } from '../../src/rpc/answering.ts'
 import { eventually } from '../support/eventually.ts'
-import { rawPeer, serveOn } from '../support/control.ts'
+import { type RawPeer, rawPeer, serveOn } from '../support/control.ts'
 
 /** Answers `echo`, waits in `wait` until cancelled, gives `big` of a size, streams without end in `flood`. */
 class TestService implements Service {
@@ -161,6 +161,22 @@ describe('a control connection', () => {
     await eventually(() => service.running === 1)
     peer.socket.destroy()
     await eventually(() => service.cancelled === 1)
+  })
+
+  it.each([
+    ['finishes writing', (peer: RawPeer) => peer.socket.end()],
+    ['says a line that is too long', (peer: RawPeer) => peer.send('z'.repeat(16 * 1024 * 1024 + 1))],
+  ])('cancels what a host had in flight that %s, tells it so, and ends', async (_, act) => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    await using peer = await rawPeer(served.path)
+    peer.send(call(1, 'wait') + call(2, 'wait'))
+    await eventually(() => service.running === 2)
+    act(peer)
+    const told: unknown[] = []
+    for (let line = await peer.line(); line !== null; line = await peer.line()) told.push(codeOf(line))
+    expect(told.filter((code) => code === 'ERR_CALL_CANCELLED')).toHaveLength(2)
+    expect(service.cancelled).toBe(2)
   })
 
   it('still answers a host that only finished writing', async () => {
