@@ -2,7 +2,7 @@
 
 /** What has to hold whatever happens. */
 export const invariants = {
-  answers: 'every caller has an answer or an error in time',
+  answers: 'every caller has one answer or one error, in time',
   lines: 'what a host reads are whole messages, up to where its session is cut',
   lives: 'no daemon ends but by a fault that ends it, and a proper end is one with status 0',
   recovers: 'once a fault is over, servers are called again',

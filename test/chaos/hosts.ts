@@ -194,6 +194,8 @@ export const shimTo = (server: string, { at }: Stage): ChildProcessByStdio<Writa
 
 interface Answer {
   readonly id?: unknown
+  /** Only of what is none: the server asks the host something */
+  readonly method?: unknown
   readonly error?: { readonly message?: string; readonly data?: { readonly code?: string } }
 }
 
@@ -201,6 +203,7 @@ interface Answer {
 export class Session {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, (end: string) => void>()
+  readonly #answered = new Set<number>()
   readonly #account: Account
   readonly #ledger: Ledger
   #id = 0
@@ -272,8 +275,11 @@ export class Session {
       this.#cut = line
       return
     }
-    const { id, error } = message
-    if (typeof id !== 'number') return
+    const { id, method, error } = message
+    if (typeof id !== 'number' || method !== undefined) return
+    if (id > this.#id || this.#answered.has(id))
+      this.#account.breaks('answers', `a session was told twice, or unasked: ${line.slice(0, 200)}`)
+    this.#answered.add(id)
     const end = error === undefined ? 'done' : (error.data?.code ?? 'error')
     this.#ledger.refused(end, error?.message ?? '')
     this.#waiting.get(id)?.(end)

@@ -16,6 +16,7 @@ const unplanted = (said: string): ReadonlySet<string> =>
 
 /** What is found of those whose end is waited for: what was planted, and not what would have been gone a little later */
 const found: Readonly<Record<string, RegExp>> = {
+  answers: /had no answer.*told twice, or unasked/s,
   untouched: /a session of steady .*was told.*steady was i-.*and is/s,
   configured:
     /changed is said to be , and is plain.*a reload was told done.*no event.*the log does not tell/s,

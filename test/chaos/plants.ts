@@ -56,12 +56,12 @@ export function plantMemory({ at }: Stage): void {
   writeFileSync(join(at.folder, 'living.more'), '')
 }
 
-/** While the daemon runs: callers without an answer, half a line, a question that is open, and an end that nobody asked for. */
+/** While the daemon runs: callers without an answer, one that nobody asked for, half a line, a question that is open, and an end that nobody asked for. */
 export async function plantTold(stage: Stage): Promise<void> {
   await new Ledger(stage.account, 1).settled('a planted call', new Promise(() => undefined))
-  const child = spawn(process.execPath, ['-e', "console.log('{\"half'); console.log('{}')"], {
-    stdio: 'pipe',
-  })
+  const lines = ['{"id":1,"result":{}}', '{"half', '{}']
+  const says = `process.stdout.write(${JSON.stringify(lines.map((line) => `${line}\n`).join(''))})`
+  const child = spawn(process.execPath, ['-e', says], { stdio: 'pipe' })
   void new Session(child, stage.account, new Ledger(stage.account))
   await once(child, 'close')
   const client = await stage.operator()
