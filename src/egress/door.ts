@@ -3,9 +3,10 @@ import { chmod, chown, mkdir, rmdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { dirname } from 'node:path'
-import { SallyportError } from '../errors.ts'
+import { enough, SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
 import { LoopTurns } from '../lib/loop-turns.ts'
+import { errnoOf, isShortage } from '../lib/missing.ts'
 import { maxSocketPath } from '../lib/socket-path.ts'
 import type { Door, DoorOptions, EgressEndpoint, EgressPolicy, OpenConnection } from '../schema/egress.ts'
 import { isPattern } from './allowlist.ts'
@@ -42,8 +43,8 @@ const house: House = { lookup: systemLookup, slots: new Slots(daemonConnections)
 const proxied: EgressEndpoint = { host: 'proxy', port: 0 }
 
 /**
- * Makes the folder and the socket, and listens; where it fails nothing of either is left. Throws ERR_RUNTIME_UNSAFE where the folder is there already or the path is
- * too long, and ERR_CONFIG_INVALID for a grant whose host is not canonical.
+ * Makes the folder and the socket, and listens; where it fails nothing of either is left. Throws ERR_RUNTIME_UNSAFE where the folder is there already or can't be made,
+ * or the path is too long, ERR_SHORTAGE where there is not enough to make them with, and ERR_CONFIG_INVALID for a grant whose host is not canonical.
  */
 export async function openDoor(policy: EgressPolicy, options: DoorOptions, shared = house): Promise<Door> {
   for (const { host } of policy.grants)
@@ -58,6 +59,16 @@ export async function openDoor(policy: EgressPolicy, options: DoorOptions, share
       'ERR_RUNTIME_UNSAFE',
       `socket path ${options.path} has ${bytes} bytes and the kernel takes ${maxSocketPath}; choose a shorter --runtime`,
     )
+  try {
+    return await opened(policy, options, shared)
+  } catch (cause) {
+    if (!isShortage(cause)) throw cause
+    const what = `the way out of ${policy.server} could not be opened: ${String(cause)}; ${enough}`
+    throw new SallyportError('ERR_SHORTAGE', what, { server: policy.server }, { cause })
+  }
+}
+
+async function opened(policy: EgressPolicy, options: DoorOptions, shared: House): Promise<Door> {
   await makeNewFolder(dirname(options.path))
   const door = new UnixDoor(policy, options, shared)
   try {
@@ -224,9 +235,12 @@ async function makeNewFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { mode: 0o700 })
   } catch (error) {
+    if (isShortage(error)) throw error
+    const errno = errnoOf(error) ?? String(error)
+    const mend = errno === 'EEXIST' ? 'remove it' : `see that ${dirname(folder)} can be written to`
     throw new SallyportError(
       'ERR_RUNTIME_UNSAFE',
-      `${folder} cannot be made for the sockets of one sandbox (${(error as NodeJS.ErrnoException).code}); remove it`,
+      `${folder} cannot be made for the sockets of one sandbox (${errno}); ${mend}`,
       { path: folder },
       { cause: error },
     )

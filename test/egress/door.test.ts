@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { access, readdir, stat, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -331,6 +332,31 @@ test('a door that cannot listen leaves no folder', async () => {
   }
   await expect(openDoor(policy, options)).rejects.toThrow('listen E')
   expect(await readdir(dir.path)).toEqual([])
+})
+
+test.runIf(isRoot).each([
+  ['folder', 1],
+  ['socket', 2],
+])('a door for whose %s there is no room is a shortage, and leaves nothing', async (_, inodes) => {
+  await using dir = await tempDir()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `nr_inodes=${inodes}`, 'tmpfs', dir.path])
+  try {
+    const policy = { server: 'web', instance: 'i' as InstanceId, grants: [], limits: usualLimits }
+    const options = {
+      watch: { event: () => undefined, mayConnect: () => ({ open: true }) as const },
+      interceptor: null,
+      screen: null,
+      path: `${dir.path}/i/door`,
+      uid: process.geteuid?.() ?? 0,
+    }
+    await expect(openDoor(policy, options)).rejects.toMatchObject({
+      code: 'ERR_SHORTAGE',
+      message: expect.stringMatching(/^the way out of web could not be opened: .*ENOSPC/),
+    })
+    expect(await readdir(dir.path)).toEqual([])
+  } finally {
+    execFileSync('umount', [dir.path])
+  }
 })
 
 test('the folder of a door was never there before, and its grants are canonical', async () => {
