@@ -6,6 +6,7 @@ import { SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
 import type { CallId } from '../lib/ids.ts'
 import { isLong } from '../lib/long-text.ts'
+import { isMissing } from '../lib/missing.ts'
 import type { OutputPiece, OutputRequest } from '../rpc/governed.ts'
 import type { Redactor } from '../schema/redactor.ts'
 import type { Caller, Overflow } from '../supervisor/ports.ts'
@@ -83,7 +84,9 @@ export class Outputs implements Overflow, AsyncDisposable {
     const kept = this.#kept.get(call)
     if (kept === undefined || (caller.role === 'host' && kept.principal !== caller.principal.id))
       throw gone(call)
-    await using file = await open(kept.path, 'r').catch(() => Promise.reject(gone(call)))
+    await using file = await open(kept.path, 'r').catch((error: unknown) => {
+      throw isMissing(error) ? gone(call) : error // it may only be that descriptors have run out
+    })
     const { buffer, bytesRead } = await file.read({
       buffer: Buffer.alloc(Math.max(4, Math.min(limit, pieceBytes))),
       position: offset,

@@ -1,5 +1,5 @@
 // Results that are too long to be answered at once: their beginning, the whole beside it, and who may read that.
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Outputs } from '../../src/daemon/outputs.ts'
@@ -147,6 +147,17 @@ test('what is kept goes by age, with the daemon, and at the next start', async (
   await using _later = await Outputs.open({ directory, redactor })
   expect(existsSync(left ?? '')).toBe(false)
   await earlier[Symbol.asyncDispose]()
+})
+
+test('what can’t be opened is not said to be gone, unless it is', async () => {
+  const { folder, outputs } = await open()
+  await using _folder = folder
+  await using _outputs = outputs
+  const path = (await outputs.keep(id(1), '1', 'x')) ?? ''
+  rmSync(path)
+  await expect(outputs.read(caller(1), { call_id: id(1) })).rejects.toThrow('nothing is kept')
+  symlinkSync(path, path) // fails as to open it does where there is no descriptor: by another errno than ENOENT
+  await expect(outputs.read(caller(1), { call_id: id(1) })).rejects.toThrow('ELOOP')
 })
 
 test('in an attached session an answer over the limit is an error that says so, and one within it passes', async () => {
