@@ -1,10 +1,10 @@
 // Removes the control groups that a dead daemon left, and only those whose daemon is provably dead.
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { SallyportError } from '../../errors.ts'
+import { enough, SallyportError } from '../../errors.ts'
 import { makeFolder } from '../../lib/folder.ts'
 import type { DaemonId } from '../../lib/ids.ts'
-import { errnoOf } from '../../lib/missing.ts'
+import { errnoOf, isShortage } from '../../lib/missing.ts'
 import { bootId, type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { removeDirectory } from './directory.ts'
 
@@ -19,9 +19,16 @@ export function recordGroups(stateDirectory: string, daemon: DaemonId, directori
   const record: DaemonRecord = { ...markOf(daemon), directories }
   const file = join(folder, `${daemon}.json`)
   // Whole or not at all: half a record would be taken for nobody's
-  writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 })
-  renameSync(`${file}.new`, file)
+  try {
+    writeFileSync(draftOf(file), JSON.stringify(record), { mode: 0o600 })
+    renameSync(draftOf(file), file)
+  } catch (error) {
+    rmSync(draftOf(file), { force: true })
+    throw unkept(folder, error)
+  }
 }
+
+const draftOf = (file: string): string => `${file}.new`
 
 /** The folder of the records, made where it is missing. */
 function recordsIn(stateDirectory: string): string {
@@ -30,13 +37,18 @@ function recordsIn(stateDirectory: string): string {
     makeFolder(folder, 0o700)
     return folder
   } catch (error) {
-    throw new SallyportError(
-      'ERR_RUNTIME_UNSAFE',
-      `the records of daemons cannot be kept in ${folder} (${errnoOf(error) ?? String(error)}): expected a folder; move what is there, or name another --state`,
-      { path: folder },
-      { cause: error },
-    )
+    throw unkept(folder, error)
   }
+}
+
+function unkept(folder: string, cause: unknown): SallyportError {
+  const isShort = isShortage(cause)
+  return new SallyportError(
+    isShort ? 'ERR_SHORTAGE' : 'ERR_RUNTIME_UNSAFE',
+    `the records of daemons cannot be kept in ${folder} (${errnoOf(cause) ?? String(cause)}): expected a folder${isShort ? ` with room; ${enough}` : '; move what is there, or name another --state'}`,
+    { path: folder },
+    { cause },
+  )
 }
 
 /** Forgets this daemon's record, once its groups are gone. */
@@ -45,14 +57,18 @@ export function forgetGroups(stateDirectory: string, daemon: DaemonId): void {
 }
 
 /**
- * Kills and removes what dead daemons left, and returns the groups that it removed.
+ * Kills and removes what dead daemons left, drafts of records too, and returns the groups that it removed. Call it with the lock
+ * of the state directory, before `recordGroups`.
  *
  * A record of another pid namespace, or one that can't be read, is left alone.
  */
 export async function removeLeftovers(stateDirectory: string): Promise<readonly string[]> {
   const folder = recordsIn(stateDirectory)
   const removed: string[] = []
-  for (const name of readdirSync(folder).filter((entry) => entry.endsWith('.json'))) {
+  const names = readdirSync(folder)
+  for (const draft of names.filter((name) => name.endsWith(draftOf('.json'))))
+    rmSync(join(folder, draft), { force: true })
+  for (const name of names.filter((entry) => entry.endsWith('.json'))) {
     const record = parseRecord(readFileSync(join(folder, name), 'utf8'))
     if (record === null || `${record.daemon}.json` !== name || !isDead(record)) continue
     // Groups live in memory: those of another boot are gone, and their paths may be somebody's of this one

@@ -1,5 +1,5 @@
 // Leftovers go when, and only when, their daemon is provably dead.
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { forgetGroups, recordGroups, removeLeftovers } from '../../../src/sandbo
 import { newDaemonId, newInstanceId } from '../../../src/lib/ids.ts'
 import { firstLine, hostSupport, leftOf, spawnInside } from '../../support/cgroup-host.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { isRoot } from '../../support/user.ts'
 
 /** A record and a group directory of a daemon, changed as a test needs. */
 function leftover(state: string, change: (record: Record<string, unknown>) => void): string {
@@ -74,6 +75,35 @@ test('a record that is no record is left alone', async () => {
     writeFileSync(join(state.path, 'daemons', `${name}.json`), text)
   expect(await removeLeftovers(state.path)).toEqual([])
   expect(readdirSync(join(state.path, 'daemons'))).toHaveLength(3)
+})
+
+test('a draft of a daemon that died as it wrote its record goes', async () => {
+  await using state = await tempDir()
+  mkdirSync(join(state.path, 'daemons'))
+  writeFileSync(join(state.path, 'daemons', `${newDaemonId()}.json.new`), '{"daemon":')
+  expect(await removeLeftovers(state.path)).toEqual([])
+  expect(readdirSync(join(state.path, 'daemons'))).toEqual([])
+})
+
+test.runIf(isRoot).each([
+  ['the folder of records', 'nr_inodes=1', []],
+  ['a record', 'nr_inodes=2', ['daemons']],
+  ['the bytes of one', 'size=4k', ['daemons']],
+])('where there is no room for %s that is a shortage, and nothing of it is left', async (_, room, left) => {
+  await using state = await tempDir()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', room, 'tmpfs', state.path])
+  try {
+    if (room.startsWith('size')) writeFileSync(join(state.path, 'filler'), Buffer.alloc(4096))
+    expect(() => recordGroups(state.path, newDaemonId(), [])).toThrow(
+      expect.objectContaining({
+        code: 'ERR_SHORTAGE',
+        message: expect.stringMatching(/^the records of daemons cannot be kept in .*daemons \(ENOSPC\): /),
+      }),
+    )
+    expect(readdirSync(state.path, { recursive: true }).filter((name) => name !== 'filler')).toEqual(left)
+  } finally {
+    execFileSync('umount', [state.path])
+  }
 })
 
 test.runIf(hostSupport.level !== 'none')('what runs in a dead daemon’s groups is killed', async () => {
