@@ -15,6 +15,8 @@ export interface Head {
 const requestLine = /^([A-Z][A-Z-]{0,31}) ([\x21-\x7e]+) HTTP\/(1\.[01])$/
 const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/
 const value = /^[\t\x20-\x7e\x80-\xff]*$/
+/** What says where a body ends has spaces around it and no tab: behind `chunked` one makes it another coding to some readers */
+const tabbed = /^(transfer-encoding|content-length):.*\t/i
 
 /** Returns a reader of a head; it throws head-too-large, or bad-request at the first line that is not as it should be. */
 export function headReader(): (chunk: Buffer) => Found<Head> | null {
@@ -48,7 +50,8 @@ function parseHead(text: string): Head {
 /** A line that begins with a blank would continue the one before (obs-fold), and has no name that the pattern takes. */
 function parseField(line: string): readonly [string, string] {
   const [, name, content] = field.exec(line) ?? []
-  if (name === undefined || content === undefined || !value.test(content)) throw badRequest()
+  if (name === undefined || content === undefined || !value.test(content) || tabbed.test(line))
+    throw badRequest()
   return [name, content]
 }
 

@@ -68,6 +68,8 @@ const bad: readonly (readonly [title: string, status: number, lines: string])[] 
   ['a hexadecimal length', 400, 'POST $ HTTP/1.1\r\nHost: @\r\nContent-Length: 0x3\r\n'],
   ['two codings', 400, 'POST $ HTTP/1.1\r\nHost: @\r\nTransfer-Encoding: gzip, chunked\r\n'],
   ['a coding by another name', 400, 'POST $ HTTP/1.1\r\nHost: @\r\nTransfer-Encoding: xchunked\r\n'],
+  ['a coding with a tab behind it', 400, 'POST $ HTTP/1.1\r\nHost: @\r\nTransfer-Encoding: chunked\t\r\n'],
+  ['a length with a tab before it', 400, 'POST $ HTTP/1.1\r\nHost: @\r\nContent-Length:\t3\r\n'],
   ['chunks in HTTP/1.0', 400, 'POST $ HTTP/1.0\r\nHost: @\r\nTransfer-Encoding: chunked\r\n'],
   ['a blank before the colon', 400, 'POST $ HTTP/1.1\r\nHost: @\r\nTransfer-Encoding : chunked\r\n'],
   ['a folded field', 400, 'GET $ HTTP/1.1\r\nHost: @\r\nX: a\r\n b\r\n'],
