@@ -97,8 +97,11 @@ function expectedFor(
   if (kind === 'missing') return `${key}${explain(schema, key)}`
   if (kind === 'unknown-key' && propertyName === undefined)
     return `one of ${keysOf(schema).join(', ') || 'no keys'}`
-  if (typeof schema['expected'] === 'string') return schema['expected']
   const limit = String(params['limit'])
+  if (typeof schema['expected'] === 'string')
+    return keyword === 'maxLength'
+      ? `${schema['expected']}, of at most ${limit} characters`
+      : schema['expected']
   switch (keyword) {
     case 'type':
       return [params['type']].flat().map(String).map(typeName).join(' or ')

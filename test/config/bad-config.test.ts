@@ -19,3 +19,15 @@ test.each(goldenNames('config'))('%s is refused, with file, line, got, expected 
   expect(error.message).not.toContain('\n')
   await expect(golden(input, output)).toMatchFileSnapshot(goldenPath('config', name))
 })
+
+test('an argument that is too long is refused for its length, beside what else it may not be', async () => {
+  await using dir = await tempDir()
+  const path = `${dir.path}/sallyport.yaml`
+  const servers = { echo: { command: 'node', args: ['x'.repeat(131_073)] } }
+  await writeFile(path, JSON.stringify({ version: 1, servers }), { mode: 0o600 })
+  const uid = process.getuid?.() ?? 0
+  const error = await refusal(() =>
+    loadSettings({ path, env: {}, home: dir.path, uid, enterprise: `${dir.path}/none` }),
+  )
+  expect(linesOf(error)).toContain('expected a string without NUL, of at most 131072 characters')
+})
