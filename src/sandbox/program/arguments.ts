@@ -64,10 +64,10 @@ export const judgeArguments = (request: ArgumentRequest): JudgedArguments => {
 }
 
 const judgeSizes = ({ args, ...request }: ArgumentRequest): void => {
-  const bytes = args.map((argument) => Buffer.byteLength(argument) + 1)
+  const bytes = args.map((argument) => Buffer.byteLength(argument))
   const nul = args.findIndex((argument) => argument.includes('\0'))
   const long = bytes.findIndex((length) => length > argumentLimitBytes)
-  const total = bytes.reduce((sum, length) => sum + length, 0)
+  const total = bytes.reduce((sum, length) => sum + length + 1, 0) // each with its NUL
   if (nul >= 0) throw refused(request, `args[${nul}] holds a NUL byte`, 'remove it')
   if (long >= 0)
     throw refused(
