@@ -1,6 +1,6 @@
 // What servers and hosts do to a real daemon, as docs/faults.md lists it: of each what its caller is told, what the journal
 // and `ps` say, and what is on the machine then and once the server is stopped.
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -76,6 +76,9 @@ const entry = (script = 'chaotic', output: object = { line_bytes: 65_536 }, { na
     stop: { eof_ms: 100, term_ms: 300 },
   })
 
+/** What no shell would carry, and as much of it as one argument or variable may have */
+const odd = ['a\nb', '', ' ', '--help', '$(true)', 'ü\u0001\u2028😀', 'x'.repeat(65_536)]
+
 let at: Place
 let child: TestDaemon['process']
 let client: Client
@@ -83,7 +86,14 @@ beforeAll(async () => {
   const names = rows.map(({ way }) => way)
   const servers = Object.fromEntries(names.map((name) => [name, entry()]))
   const threads = entry('chaotic', {}, threaded)
-  at = await place(configOf({ ...servers, threads, plain: entry('chaotic', small), absent: entry('absent') }))
+  const strange = {
+    ...entry(),
+    args: ['/app/chaotic.mjs', '-', ...odd],
+    env: Object.fromEntries(odd.map((value, n) => [`ODD${n}`, value])),
+  }
+  at = await place(
+    configOf({ ...servers, threads, strange, plain: entry('chaotic', small), absent: entry('absent') }),
+  )
   await mkdir(join(at.folder, 'profiles'), { mode: 0o700 })
   for (const one of [profile, threaded])
     await writeFile(join(at.folder, `profiles/${one.name}.yaml`), JSON.stringify(one), { mode: 0o600 })
@@ -192,6 +202,21 @@ test('6: what a server leaves to itself is counted while it runs, for the host a
   await client.call('servers/stop', { server: 'leaves' })
   expect(await instance('leaves')).toMatchObject({ state: 'stopped', orphans: null })
   expect(existsSync(`/proc/${orphan?.pid}`)).toBe(false)
+})
+
+test('22: a server has arguments and variables of any letters, and as long as they may be, as they were written', async () => {
+  expect(await call('strange', 'honest')).toBe('output')
+  const { pid } = (await instance('strange')) ?? {}
+  const server = descendantsOf(pid ?? 0)[0]?.pid
+  const read = (name: string): readonly string[] =>
+    readFileSync(`/proc/${server}/${name}`, 'utf8').slice(0, -1).split('\0')
+  expect(read('cmdline').slice(-odd.length)).toEqual(odd)
+  expect(read('environ')).toEqual(expect.arrayContaining(odd.map((value, n) => `ODD${n}=${value}`)))
+  expect((await at.run(['ps'])).stdout).toMatch(/^strange +ready /m)
+  await eventually(() => outcomesOf('strange').length === 1)
+  expect(outcomesOf('strange')).toEqual(['result'])
+  await client.call('servers/stop', { server: 'strange' })
+  expect(existsSync(`/proc/${server}`)).toBe(false)
 })
 
 test('22: a server whose program is not there is given up by name, and no call is sent', async () => {
