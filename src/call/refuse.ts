@@ -4,6 +4,7 @@ import type { Proposal } from '../schema/governor.ts'
 import { sentDigest } from './canonical.ts'
 import type { Permitted } from './passed.ts'
 import type { Ended, GovernPorts } from './ports.ts'
+import { denied, refusals } from './refusal.ts'
 
 /** How far a call had come that was never sent. */
 export interface Unsent {
@@ -24,6 +25,7 @@ export async function refuse(
 ): Promise<SallyportError> {
   let failure = SallyportError.from(error)
   try {
+    failure = haltOr(failure, proposal, ports)
     ports.refuse(proposal, failure)
     if (failure.code !== 'ERR_JOURNAL') {
       await recordDenial(proposal, failure, ports)
@@ -34,6 +36,20 @@ export async function refuse(
   }
   if (permitted !== null && intent !== null) ports.owe(endOf(proposal, permitted, intent, failure))
   return failure
+}
+
+/** Of a server that was halted for what it did, while the call was on its way, that it is not there says less. */
+function haltOr(
+  failure: SallyportError,
+  proposal: Proposal,
+  { registry }: Pick<GovernPorts, 'registry'>,
+): SallyportError {
+  if (failure.code !== 'ERR_SERVER_UNAVAILABLE') return failure
+  const { server, kind, subject } = proposal
+  const standing = registry.standing(server.name, null, kind, subject)
+  return standing.state === 'ungoverned' || standing.state === 'violated'
+    ? denied(proposal, refusals[standing.state], standing.reason)
+    : failure
 }
 
 function endOf(proposal: Proposal, permitted: Permitted, intent: number, { message }: Error): Ended {

@@ -268,6 +268,9 @@ test('a call whose question ended since more was accepted is told so, and to cal
   })
 })
 
+const gone = (): never => {
+  throw new SallyportError('ERR_SERVER_UNAVAILABLE', 'mcp server files is unavailable')
+}
 const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = [
   [
     'the declaration was not accepted',
@@ -280,6 +283,24 @@ const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = 
     'nobody declared a tool that the server lists',
     'ERR_SURFACE_UNGOVERNED',
     { standing: { state: 'ungoverned', reason: '-' } },
+    {},
+  ],
+  [
+    'its server is gone, halted meanwhile for a tool that nobody declared',
+    'ERR_SURFACE_UNGOVERNED',
+    { equip: gone, standingAtBoundary: { state: 'ungoverned', reason: '-' } },
+    {},
+  ],
+  [
+    'its server is gone, halted meanwhile for what it did',
+    'ERR_SCOPE_VIOLATION',
+    { equip: gone, standingAtBoundary: { state: 'violated', reason: '-' } },
+    {},
+  ],
+  [
+    'its server is gone, stopped meanwhile by an operator',
+    'ERR_SERVER_UNAVAILABLE',
+    { equip: gone, standingAtBoundary: { state: 'unavailable', reason: '-' } },
     {},
   ],
   ['the arguments do not fit the schema', 'ERR_ARGUMENTS_INVALID', { invalid: '/path is missing' }, {}],

@@ -80,6 +80,19 @@ test.each(greeted)(
   },
 )
 
+/** Where a server that is halted is stopped, too. */
+const stopped = greeted.filter((way) => way !== 'in a session')
+
+test.each(stopped)('%s a tool beside it that nobody declared is why it is not called', async (way) => {
+  await using at = await stage(way, { echo: 'allow', instance: 'call' })
+  expect(await at.call('echo', { text: 'x' })).toBe(null)
+  await writeFile(`${at.record}.turned`, JSON.stringify({ unknown: "json:1},{'name':'sneak'" }))
+  expect(await at.call('echo', { text: 'x' })).toBe('ERR_SURFACE_UNGOVERNED')
+  expect(calls(at)).toEqual(['tools/call'])
+  const refused = at.governed.records().findLast(({ type }) => type === 'call.denied')?.body
+  expect(refused).toMatchObject({ failure: 'MP-FH-005' })
+})
+
 /** Where it is told that it is initialized. */
 const older = greeted.filter((way) => way !== 'over the control socket in the later era')
 
