@@ -246,7 +246,7 @@ export interface ExplainedCall {
     readonly reason: string | null
   } | null
   readonly permit: string | null
-  /** What the check at the boundary came to: `passed`, or the check that failed; null where it was not reached */
+  /** What the check at the boundary came to: `passed`, or the check that failed; `unknown` where no record tells, null where it was not reached */
   readonly check: string | null
   readonly intent: { readonly seq: number; readonly at: string } | null
   readonly outcome: {

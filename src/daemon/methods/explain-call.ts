@@ -43,7 +43,7 @@ export function explainCall(
     trust: trustOf(basis),
     approval,
     permit: text(intent?.body['permit']),
-    check: text(said['check']) ?? (outcome === null ? null : 'passed'),
+    check: refusal === null ? checkOf(intent, outcome) : text(said['check']),
     intent: intent === null ? null : { seq: intent.seq, at: intent.at },
     outcome: outcome === null ? null : outcomeOf(outcome),
     refusal: refused,
@@ -64,6 +64,12 @@ function rowsOf(
   const decided = intent ?? refusal
   const used = decided === null || decided.body['policy'] === asked?.body['policy'] ? asked : null
   return { intent, outcome, refusal, used }
+}
+
+/** The intent is on record before the check, so that of it alone, and of a call that outlived its daemon, nobody knows. */
+function checkOf(intent: Row | null, outcome: Row | null): ExplainedCall['check'] {
+  if (outcome === null) return intent === null ? null : 'unknown'
+  return outcome.body['outcome'] === 'unknown' ? 'unknown' : 'passed'
 }
 
 function outcomeOf({ seq, at, body }: Row): NonNullable<ExplainedCall['outcome']> {

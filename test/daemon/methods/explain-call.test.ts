@@ -46,6 +46,26 @@ test('a policy is the server’s own, and told from the present one', () => {
   expect(policy).toEqual({ version: 'v1', is_present: false })
 })
 
+const intent = ['call.intent', { ...basis, policy: 'v2', permit: 'p-1' }] as const
+
+test.each([
+  [
+    'is known once the server has answered',
+    [intent, ['call.outcome', { call, outcome: 'result' }]],
+    'passed',
+  ],
+  ['is not while it is under way', [intent], 'unknown'],
+  [
+    'is not when its daemon ended before it',
+    [intent, ['call.outcome', { call, outcome: 'unknown' }]],
+    'unknown',
+  ],
+  ['is when it failed', [intent, ['call.denied', { ...basis, check: 'trust' }]], 'trust'],
+  ['is when it never came to it', [['call.denied', { ...basis, check: null }]], null],
+] as const)('what the check of a call came to %s', (_when, records, check) => {
+  expect(explained(...records).check).toBe(check)
+})
+
 test.each([
   ['ERR_APPROVAL_DENIED', 'a yes to the question, or '],
   ['ERR_APPROVAL_TIMEOUT', 'an operator who answers (sallyport approvals --watch), or '],
