@@ -107,13 +107,16 @@ export const holdOf = ({ name, server, tool, lineage }: HoldBody): HoldBody => (
   lineage,
 })
 export const violationOf = ({ at, failure, detail }: ViolationBody): Violation => ({ at, failure, detail })
-export const haltOf = ({ server, origin, owner, failure, reason }: QuarantineBody): QuarantineBody => ({
-  server,
-  origin,
-  owner,
-  failure,
-  reason,
-})
+/** A server that is halted for what it did is so whatever else it would be halted for then. */
+export const haltOf = (
+  { server, origin, owner, failure, reason }: QuarantineBody,
+  known?: QuarantineBody,
+): QuarantineBody =>
+  known !== undefined && known.origin === origin && isForDeed(known) && !isForDeed({ failure })
+    ? known
+    : { server, origin, owner, failure, reason }
+
+const isForDeed = ({ failure }: Pick<QuarantineBody, 'failure'>): boolean => failure.startsWith('MP-FH-')
 
 /** A surface as it is looked up. */
 export const unfold = (body: AcceptedBody): AcceptedSurface => ({

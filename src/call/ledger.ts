@@ -99,7 +99,7 @@ export class Ledger {
         this.#update(fact.body.server, fact.body.tool, afterReset)
         break
       case 'server.quarantined':
-        this.#quarantined.set(fact.body.server, haltOf(fact.body))
+        this.#quarantined.set(fact.body.server, haltOf(fact.body, this.#quarantined.get(fact.body.server)))
         break
       case 'server.released':
         this.#quarantined.delete(fact.body.server)

@@ -32,6 +32,27 @@ test('the same tool accepted again is another identity, and what was said of the
   expect(ledger.standing('files', null, 'tool', 'read_file')).toMatchObject({ state: 'unaccepted' })
 })
 
+test.each([
+  ['what it did', ['MP-FH-005', 'operator'], 'ungoverned'],
+  ['what it did', ['operator', 'MP-FH-008'], 'violated'],
+  ['what it did last', ['MP-FH-005', 'MP-FH-008'], 'violated'],
+  ['what was said last', ['storm', 'operator'], 'unavailable'],
+])('a server is halted for %s: %j', (_what, failures, state) => {
+  const halt = { server: 'files', origin: 'o', owner: null }
+  for (const failure of failures)
+    ledger.apply({ type: 'server.quarantined', body: { ...halt, failure, reason: failure } })
+  const standing = ledger.standing('files', null, 'tool', 'read_file')
+  const reason = state === 'ungoverned' ? 'MP-FH-005' : failures[1]
+  expect(standing).toMatchObject({ state, reason: expect.stringContaining(reason ?? '') as string })
+  expect(ledger.quarantined()).toHaveLength(1)
+})
+
+test('a record of a quarantine without an origin, as an earlier version made it, halts its server', () => {
+  const earlier = { server: 'files', failure: 'MP-FH-008', reason: 'r' } as never
+  ledger.apply({ type: 'server.quarantined', body: earlier })
+  expect(ledger.standing('files', null, 'tool', 'read_file')).toMatchObject({ state: 'violated' })
+})
+
 describe('what a tool has earned', () => {
   const good = {
     type: 'call.outcome',
