@@ -77,8 +77,3 @@ export const route = (sender: Sender, shape: Shape, method: string): Route =>
 function toMap(entries: Methods): ReadonlyMap<string, Route> {
   return new Map(Object.entries(entries))
 }
-
-/** Methods of a host that are decided and recorded as calls of tools are, `tools/call` apart. */
-export const governedMethods: readonly string[] = Object.entries(hostRequests)
-  .filter(([, way]) => way === 'govern')
-  .map(([method]) => method)

@@ -17,6 +17,7 @@ import { profileSearch } from './profile-layers.ts'
 import { narrowByProject } from './project.ts'
 import { readTrusted } from './read.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
+import { checkRules } from './rules.ts'
 import { overlay } from './scopes.ts'
 import { buildServer } from './server.ts'
 
@@ -96,7 +97,11 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
       sources,
     }),
   }))
-  refuse([...layers.flatMap(checkSources), ...built.flatMap(({ issues }) => issues)])
+  refuse([
+    ...layers.flatMap(checkSources),
+    ...layers.flatMap(checkRules),
+    ...built.flatMap(({ issues }) => issues),
+  ])
 
   const profiles = new Map<string, ProfileSettings>()
   const exceeded: Issue[] = []

@@ -10,7 +10,7 @@ import { parseDocument, type Document } from './document.ts'
 import { freeze } from './freeze.ts'
 import { readTrusted } from './read.ts'
 import { refuse, type Issue } from './refusal.ts'
-import { rulesOf } from './scopes.ts'
+import { checkRules, rulesOf } from './rules.ts'
 
 const fileName = '.sallyport.yaml'
 /** Longest, bytes: it is a host's, and everybody waits while it is read and where its rules are asked */
@@ -91,7 +91,10 @@ async function readProject(folder: string, owners: readonly number[]): Promise<D
 
 function validateProject(document: Document): Project {
   const validated = validate('project', document.value)
-  if (validated.ok) return validated.value
+  if (validated.ok) {
+    refuse(checkRules({ document, config: validated.value }))
+    return validated.value
+  }
   refuse(validated.problems.map((problem): Issue => classify(problem, document)))
   throw new SallyportError('ERR_INTERNAL', `${document.path}: refused without a reason`)
 }

@@ -1,11 +1,12 @@
 // Files of several scopes laid over one another: on the same name the higher one wins, and it is said.
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { CredentialSource } from '../schema/credentials.ts'
 import type { AllowedCommand, Rule } from '../schema/settings.ts'
 import type { Config } from '../schema/types.gen.ts'
 import { inMemory } from './document.ts'
 import { sourcesOf } from './injection.ts'
 import { makeLayer, type Layer } from './layer.ts'
+import { rulesOf } from './rules.ts'
 
 export interface PlacedServer {
   readonly name: string
@@ -64,20 +65,6 @@ export function overlay(layers: readonly Layer[]): Overlay {
     rules: layers.flatMap(rulesOf),
     warnings,
   }
-}
-
-/** The rules of a layer, each with the place where people find it. */
-export function rulesOf({
-  document,
-  config,
-}: {
-  document: Layer['document']
-  config: Pick<Config, 'rules'>
-}): readonly Rule[] {
-  return config.rules.map((rule, index) => ({
-    ...rule,
-    origin: `${basename(document.path)} rules[${index}]`,
-  }))
 }
 
 function placeServers(layers: readonly Layer[], warnings: string[]): readonly PlacedServer[] {

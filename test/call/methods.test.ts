@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { methods, route } from '../../src/call/methods.ts'
+import { governedMethods } from '../../src/schema/governed-methods.ts'
 
 test.each([
   '__proto__',
@@ -25,4 +26,9 @@ test('no method passes in a direction or shape that is not its own', () => {
   }
   expect(route('server', 'request', 'tools/call')).toBe('refuse')
   expect(route('host', 'request', 'sampling/createMessage')).toBe('refuse')
+})
+
+test('what rules may name beside tools is what is governed by rules', () => {
+  const governed = Object.entries(methods.host.request).filter(([, way]) => way === 'govern')
+  expect(governed.map(([method]) => method)).toEqual(governedMethods)
 })

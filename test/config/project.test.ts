@@ -114,6 +114,16 @@ test('with a key that nobody knows is plainly invalid', async () => {
   expect(await at.said()).toMatch(/^ERR_CONFIG_INVALID\n.*did you mean servers\?/)
 })
 
+test('with a denial of what no rule decides is plainly invalid, for it would deny nothing', async () => {
+  const rule = (method: string): string => `rules: [{ permission: "mcp:files:${method}", action: deny }]`
+  await using at = await withProject(`version: 1\n${rule('prompt/get')}\n`)
+  expect(await at.said()).toMatch(
+    /^ERR_CONFIG_INVALID\n.*rules\[0\]\.permission.*did you mean prompts\/get\?/,
+  )
+  await using other = await withProject(`version: 1\n${rule('prompts/get')}\n`)
+  expect((await other.load()).rules).toHaveLength(2)
+})
+
 describe('is not a way to read other files', () => {
   const secret = 'top: secret\nvery: secret\n'
 

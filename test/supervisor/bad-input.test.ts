@@ -1,6 +1,6 @@
 // What a host may say that is wrong, each with the error that it gets; the session goes on after all of them.
 import { expect, test } from 'vitest'
-import { governedMethods } from '../../src/call/methods.ts'
+import { governedMethods } from '../../src/schema/governed-methods.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'

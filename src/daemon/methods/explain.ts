@@ -1,12 +1,12 @@
 // What a call would meet on its way, in the order in which it meets it, without making it.
 import { digestOf } from '../../call/canonical.ts'
 import { canonical, expectReadAlike, expectValid, invalid, type Said } from '../../call/expect.ts'
-import { governedMethods } from '../../call/methods.ts'
 import type { Standing } from '../../call/ports.ts'
 import type { StandingApproval } from '../../call/approve.ts'
 import { repeatDigest } from '../../call/repeat.ts'
 import { isProvisional } from '../../call/trust.ts'
 import { SallyportError } from '../../errors.ts'
+import { governedMethods } from '../../schema/governed-methods.ts'
 import { members } from '../../lib/json-scan.ts'
 import { meant } from '../../lib/nearest.ts'
 import { latin1 } from '../../lib/one-way.ts'

@@ -1,9 +1,9 @@
 // What the operator does about trust, permits, holds and quarantine: what takes away at once, what gives once it is on record.
 import { identityOf } from '../../call/declaration.ts'
 import type { HoldBody, QuarantineBody } from '../../call/facts.ts'
-import { governedMethods } from '../../call/methods.ts'
 import { makeVisible } from '../../call/question.ts'
 import { SallyportError } from '../../errors.ts'
+import { governedMethods } from '../../schema/governed-methods.ts'
 import { meant } from '../../lib/nearest.ts'
 import type { TrustView } from '../../rpc/governed.ts'
 import { unavailable } from '../../supervisor/message/unavailable.ts'
