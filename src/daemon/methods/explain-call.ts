@@ -26,6 +26,7 @@ export function explainCall(
   const said = refusal?.body ?? {}
   const refused = refusal === null ? null : refusalOf(refusal)
   const approval = used === null ? null : approvalOf(used)
+  const isUnsent = intent === null && outcome === null && refusal === null
   const version = text(about['policy']) ?? ''
   const server = text(about['server']) ?? ''
   const explained = {
@@ -35,10 +36,10 @@ export function explainCall(
     identity: text(about['identity']),
     principal: text(about['principal']) ?? '',
     session: text(about['session']) ?? '',
-    state: refusal !== null ? 'refused' : outcome === null ? 'waiting' : 'done',
+    state: refusal !== null || isUnsent ? 'refused' : outcome === null ? 'waiting' : 'done',
     action: actionOf(text(said['code']), approval !== null, intent !== null),
     rule: text(basis['rule']) ?? text(said['rule']),
-    reason: text(said['reason']) ?? text(basis['reason']) ?? '',
+    reason: isUnsent ? unsent : (text(said['reason']) ?? text(basis['reason']) ?? ''),
     policy: { version, is_present: version === presentPolicy(server) },
     trust: trustOf(basis),
     approval,
@@ -50,6 +51,9 @@ export function explainCall(
   } as const
   return { ...explained, change: changeOf(explained) }
 }
+
+/** Of a call that was answered for, and has no intent: in the next turn it has one, or is refused */
+const unsent = 'it was never sent: its daemon ended before that'
 
 /** What was recorded last of each kind; an answer under another policy than the one that decided in the end was for nothing. */
 function rowsOf(

@@ -41,6 +41,15 @@ test('an answer under a policy that held no more is none', () => {
   })
 })
 
+test('a call that was approved, and whose daemon ended before its intent, was not sent', () => {
+  expect(explained(['approval.used', { ...answered, policy: 'v2', approval: 'a-1' }])).toMatchObject({
+    state: 'refused',
+    reason: 'it was never sent: its daemon ended before that',
+    approval: { id: 'a-1', granted: true },
+    check: null,
+  })
+})
+
 test('a policy is the server’s own, and told from the present one', () => {
   const { policy } = explained(['call.intent', { ...basis, policy: 'v1', permit: 'p-1' }])
   expect(policy).toEqual({ version: 'v1', is_present: false })
