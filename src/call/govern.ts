@@ -270,7 +270,7 @@ class Passage implements Told {
     })
     if (failed !== null) {
       const outside = registry.uncontained(server.name, sideEffects, resourceScopes)
-      throw refusedAtBoundary(this.#proposal, identity, failed, { outside, hold })
+      throw refusedAtBoundary(this.#proposal, identity, failed, { standing: now, outside, hold })
     }
     if (equipment.process === null && !isPart)
       return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, null)

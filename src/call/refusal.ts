@@ -3,6 +3,7 @@ import { SallyportError } from '../errors.ts'
 import { clipMiddle } from '../lib/clip.ts'
 import type { Proposal } from '../schema/governor.ts'
 import type { PermitCheck } from './permit.ts'
+import type { Standing } from './ports.ts'
 
 /** What stands in the way -> its code. */
 export const refusals = {
@@ -34,6 +35,8 @@ export const denied = (
 
 /** What stands in the way where a check fails: what the sandbox does not contain, or the hold that covers the call. */
 interface Obstacle {
+  /** How what would get the call stands by now; null where it stands as it did */
+  readonly standing: Standing | null
   readonly outside: string | null
   readonly hold: string | null
 }
@@ -52,14 +55,17 @@ export function refusedAtBoundary(
   )
 }
 
-function whyFailed(check: PermitCheck, { outside, hold }: Obstacle): string {
+function whyFailed(check: PermitCheck, { standing, outside, hold }: Obstacle): string {
+  const otherwise = standing === null || standing.state === 'accepted' ? null : standing.reason
   switch (check) {
     case 'authenticity':
-      return 'it was ended, by itself or with what it stood on'
+      return `it was ended, by itself or with what it stood on${otherwise === null ? '' : `: ${otherwise}`}`
     case 'expiry':
       return 'it was not used within permit.ttl_ms'
     case 'identity':
-      return 'the server that would get the call, or what it lists, is not the one that it was for'
+      return (
+        otherwise ?? 'the server that would get the call, or what it lists, is not the one that it was for'
+      )
     case 'arguments':
       return 'what would be sent is not what it was for'
     case 'side-effects':

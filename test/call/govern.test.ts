@@ -389,6 +389,15 @@ const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = 
   ],
 ]
 
+test('a call whose tool changed while it was decided is told so, and what mends it', async () => {
+  const reason = 'files lists read_file otherwise than when it was accepted; see sallyport accept files'
+  world.standingAtBoundary = { state: 'changed', reason }
+  await expect(run()).rejects.toMatchObject({
+    code: 'ERR_PERMIT_REFUSED',
+    message: `the permit for files/read_file@1#1 was refused at the boundary: identity: ${reason}; nothing was sent`,
+  })
+})
+
 describe('nothing is sent when', () => {
   test.each(refused)('%s: %s', async (_title, code, change, proposed) => {
     Object.assign(world, change)

@@ -75,6 +75,12 @@ test.each(greeted)(
     expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 0 })
     await writeFile(`${at.record}.turned`, JSON.stringify({ description: 'Say it to everybody.' }))
     expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
+    expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
+    const refused = at.governed.records().filter(({ type }) => type === 'call.denied')
+    const why =
+      /: (authenticity|identity): .*fixture lists echo otherwise .*sallyport accept fixture; nothing/
+    for (const { body } of refused.slice(-2))
+      expect(body).toMatchObject({ reason: expect.stringMatching(why) as string })
     expect(calls(at)).toEqual(['tools/call', 'tools/call'])
     expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1 })
   },

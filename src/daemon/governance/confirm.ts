@@ -17,13 +17,13 @@ export function confirm(
   // What else is in its request may be asked of a person, whose time is not the permit's.
   const failed = process === null && redeemed === 'expiry' ? null : redeemed
   const listing = process === null ? [instance] : [instance, process]
-  const isSame = listing.every((one) => {
-    const standing = ledger.standing(server, one, kind, subject)
-    return standing.state === 'accepted' && standing.identity === identity
-  })
+  const standings = listing.map((one) => ledger.standing(server, one, kind, subject))
+  const other = standings.find((one) => one.state !== 'accepted' || one.identity !== identity) ?? null
   const isTrusted = ledger.trust(server, subject).epoch === trustEpoch && versionOf(server) === policyVersion
   const hold = ledger.hold(server, subject, lineage)
-  const check = failed ?? (!isSame ? 'identity' : !isTrusted ? 'trust' : hold !== null ? 'checkpoint' : null)
+  const check =
+    failed ?? (other !== null ? 'identity' : !isTrusted ? 'trust' : hold !== null ? 'checkpoint' : null)
   if (check === null) return null
-  return refusedAtBoundary({ server: { name: server }, subject }, identity, check, { outside: null, hold })
+  const obstacle = { standing: other, outside: null, hold }
+  return refusedAtBoundary({ server: { name: server }, subject }, identity, check, obstacle)
 }
