@@ -16,6 +16,7 @@ import type { Response } from '../message/envelope.ts'
 import { denialOf } from '../message/governed-request.ts'
 import { evidenceOf, isTimed } from '../lanes/held.ts'
 import type { MessageId } from '../message/message-id.ts'
+import { taskRefused } from './own-task.ts'
 import { ownAnswer } from './own-answer.ts'
 import { refusalLine } from './refusal-line.ts'
 import { Patience } from '../lanes/patience.ts'
@@ -70,7 +71,7 @@ export class GovernedCalls {
     const asking = new Asking(held, patience, governor, this.#ask, this.#told)
     const tooMuch = kept.wait(held.line)
     if (tooMuch !== null) return asking.refused(tooMuch)
-    this.#starting.add(() => asking.start(() => this.#obstacle(held.asks, patience)))
+    this.#starting.add(() => asking.start(() => this.#obstacle(held, patience)))
   }
 
   /** Resolves when whatever is held by now was sent or refused. */
@@ -206,14 +207,12 @@ export class GovernedCalls {
   }
 
   /** Why the request can't be sent whatever policy says; waits until what the server lists is known. */
-  #obstacle(
-    asks: readonly Ask[],
-    patience: Patience,
-  ): Promise<SallyportError | null> | SallyportError | null {
-    const { gate, server, wanted } = this.#options
+  #obstacle(held: Held, patience: Patience): Promise<SallyportError | null> | SallyportError | null {
+    const { gate, server, talk, wanted } = this.#options
     if (patience.reason !== null) return patience.reason
-    const surface =
-      denialOf(gate, server, asks) ?? this.tasks.obstacle(asks, server.name) ?? this.#options.surface()
+    const { asks } = held
+    const refused = denialOf(gate, server, asks) ?? this.tasks.obstacle(asks, server.name)
+    const surface = refused ?? taskRefused(server, held, talk.isLegacy) ?? this.#options.surface()
     wanted()
     if (surface === null || surface instanceof SallyportError) return surface
     return surface.then(

@@ -14,6 +14,7 @@ import { whyOff } from '../questions/server-may.ts'
 import { mayNotSend } from '../questions/url-required.ts'
 import type { RequestOptions } from '../client/options.ts'
 import type { OwnProcesses, Speech } from './own-processes.ts'
+import { taskLost } from './own-task.ts'
 import { awaitAnswer, declaredFor, type Person, taskOf } from '../lanes/person.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
 import { kindOf } from '../message/tool-result.ts'
@@ -41,8 +42,10 @@ export async function ownAnswer(
     const envelope = readEnvelope(line, 0, line.length - 1)
     if (envelope.kind !== 'response') throw unreadableAnswer(person.server.name, 'it is no answer')
     const bytes = envelope.result === null ? said : evidenceOf(line, envelope.result)
-    const refusal = whyNotPassed(envelope, Buffer.byteLength(said), request, person, gate)
-    const kind = answer.kind === 'error' ? 'error' : kindOf(bytes)
+    const isLegacy = options.introduced !== false
+    const lost = envelope.result === null ? null : taskLost(person.server.name, bytes, isLegacy)
+    const refusal = lost?.refusal ?? whyNotPassed(envelope, Buffer.byteLength(said), request, person, gate)
+    const kind = answer.kind === 'error' ? 'error' : (lost?.kind ?? kindOf(bytes))
     if (refusal === null) return { kind, bytes, detail: null, line }
     return { kind, bytes, detail: refusal.message, line: errorLine(id, refusal) }
   } catch (thrown) {

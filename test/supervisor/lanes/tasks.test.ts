@@ -16,10 +16,11 @@ async function ready(
   more: Parameters<typeof attach>[1] = {},
   callMs = 30_000,
   elicitation = { enabled: false, timeoutMs: 60_000, queue: 16 },
+  instance: 'session' | 'call' = 'session',
 ): Promise<HostEnd> {
   const args = [fixture('tasks.mjs'), era === '2026-07-28' ? 'modern' : 'legacy']
   const timeouts = { initializeMs: 10_000, callMs, idleMs: 60_000 }
-  const host = await attach(serverSettings('tasks.mjs', { args, timeouts, elicitation }), more)
+  const host = await attach(serverSettings('tasks.mjs', { args, timeouts, elicitation, instance }), more)
   if (era === '2025-11-25') {
     host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: era } })
     await host.answer('i')
@@ -235,3 +236,17 @@ test('what a server says of a task in one breath with the answer that begins it 
   await eventually(() => bodies(host, 'call.outcome', 't').length > 0)
   expect(bodies(host, 'call.outcome', 't')).toMatchObject([{ outcome: 'result' }])
 })
+
+test.each(eras)(
+  'in %s a call in a process of its own comes to no task, which would end with that',
+  async (era) => {
+    await using host = await ready(era, {}, undefined, undefined, 'call')
+    const { error } = await call(host, 'work')
+    expect(error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+    expect(error?.message).toMatch(/task.*process.*set instance: session/)
+    const outcomes = bodies(host, 'call.outcome', 'work')
+    if (era === '2025-11-25') expect(bodies(host, 'call.intent', 'work')).toEqual([])
+    else expect(outcomes).toMatchObject([{ outcome: 'lost', detail: error?.message }])
+    expect(host.governed.governance.ledger.trust('fixture', 'work').evidence).toBe(0)
+  },
+)
