@@ -14,7 +14,7 @@ import type { Caller, Ports, ToolCall } from '../ports.ts'
 import { comparingOf } from '../client/quiet.ts'
 import type { RegisteredServer } from '../registered-server.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
-import { kindOf, saidBy } from '../message/tool-result.ts'
+import { kindOfSaid, saidBy } from '../message/tool-result.ts'
 import { unavailable } from '../message/unavailable.ts'
 
 interface Parts {
@@ -89,7 +89,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
     throw error
   }
   if (answer.kind === 'error') settle('error', answer.raw, null)
-  else settle(kindOf(answer.result.raw), answer.result.raw, null)
+  else settle(...endOf(answer.result.raw))
   const durationMs = performance.now() - began
   tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
   return await resultOf(parts, answer, durationMs, admission)
@@ -183,10 +183,18 @@ const errorOf = ({ code, message }: ErrorAnswer, limitBytes = Infinity) => {
 
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 
+/** Of a task that was begun nobody hears any more: how it ends is not known. */
+function endOf(raw: string): [kind: Outcome['kind'], bytes: string, detail: string | null] {
+  const said = saidBy(raw)
+  return said.resultType === 'task' ? ['lost', raw, unfollowed] : [kindOfSaid(said), raw, null]
+}
+
+const unfollowed = 'the tool began a task, which a control call cannot follow'
+
 /** The text of a result that says of itself that it failed, or that it wants more than a control call can give. */
 function failureOf(raw: string): string | null {
   const { isError, resultType } = saidBy(raw)
   if (resultType === 'input_required') return 'the tool asks for input, which a control call cannot give'
-  if (resultType === 'task') return 'the tool began a task, which a control call cannot follow'
+  if (resultType === 'task') return unfollowed
   return isError === true ? textsOf(raw) || 'the tool says that it failed, and not why' : null
 }

@@ -24,8 +24,10 @@ export const kindOfListed = (raw: string, { inner }: Member): ResultKind =>
   inner.some(({ key }) => telling.has(key)) ? kindOf(raw) : 'result'
 
 /** How a call ended that was answered with a result; one with `isError` ran, and failed. */
-export function kindOf(raw: string): ResultKind {
-  const { isError, resultType } = saidBy(raw)
+export const kindOf = (raw: string): ResultKind => kindOfSaid(saidBy(raw))
+
+/** As `kindOf`, of what a result says of itself. */
+export function kindOfSaid({ isError, resultType }: Said): ResultKind {
   if (isError === true) return 'tool-error'
   return resultType === 'input_required' ? 'input-required' : 'result'
 }

@@ -2,11 +2,14 @@
 import { expect, test } from 'vitest'
 import type { JournalRecord } from '../../../src/journal/record.ts'
 import type { Rule } from '../../../src/schema/settings.ts'
+import { RawJson } from '../../../src/lib/raw-json.ts'
 import { TaskIds } from '../../../src/supervisor/lanes/tasks.ts'
 import { allowAll, askableMeta, attach, type HostEnd } from '../../support/attach.ts'
 import { eventually } from '../../support/eventually.ts'
+import { patienceMs } from '../../support/patience.ts'
 import { fixture } from '../../support/plain-launch.ts'
 import { serverSettings } from '../../support/server-settings.ts'
+import { caller, superviseAll } from '../../support/supervisor.ts'
 
 const eras = ['2025-11-25', '2026-07-28'] as const
 type Era = (typeof eras)[number]
@@ -219,6 +222,22 @@ test('a task that asks for what is off is an error to the host, and its notifica
   host.send(telling(2, 'tasks/get', '"taskId":"k"', told, answered))
   expect((await host.answer(2)).error?.data).toMatchObject({ code: 'ERR_METHOD_REFUSED' })
   expect(host.lines).toHaveLength(2)
+})
+
+test('a control call that is answered with a task is told that it can’t follow it, and is no result', async () => {
+  const args = [fixture('tasks.mjs'), 'modern']
+  await using all = await superviseAll([serverSettings('tasks.mjs', { args })])
+  const asked = { server: 'fixture', tool: 'work', timeoutMs: null, generation: null, lineage: null }
+  const answer = await all.supervisor.call(
+    caller(),
+    { ...asked, arguments: new RawJson('{}') },
+    { signal: AbortSignal.timeout(patienceMs) },
+  )
+  const said = 'the tool began a task, which a control call cannot follow'
+  expect(answer).toMatchObject({ type: 'error', error_text: said })
+  const outcome = await eventually(() => all.governed.records().find(({ type }) => type === 'call.outcome'))
+  expect(outcome?.body).toMatchObject({ outcome: 'lost', detail: said })
+  expect(all.governed.governance.ledger.trust('fixture', 'work').evidence).toBe(0)
 })
 
 test('what a server says of a task in one breath with the answer that begins it reaches the host, and ends its call', async () => {
