@@ -52,7 +52,7 @@ async function runShim(server: string, protocol: string) {
 it('a shim of another protocol ends with what was got and expected, and its status, before anything starts', async () => {
   expect(await runShim('refused', other)).toEqual({
     stdout: '',
-    stderr: `sallyport: ${refusal}\n`,
+    stderr: `sallyport: ${refusal} (ERR_DAEMON_PROTOCOL)\n`,
     status: catalogue.ERR_DAEMON_PROTOCOL.exit,
   })
   expect(await instancesOf('refused')).toEqual([])
