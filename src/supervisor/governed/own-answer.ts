@@ -72,7 +72,7 @@ function whyNotPassed(
   if (result === null) return null
   const asking = { method: request.method, line: request.line, text, inner: result.inner }
   const host = {
-    waiting: questions.count(taskOf(asking)),
+    waiting: (names: readonly string[]) => questions.count(taskOf(asking), names),
     declared: () => declaredFor(asking, nothingDeclared),
   }
   const verdict = judgeInput(text, result, server, gate, host)

@@ -199,8 +199,8 @@ export class ServerLane {
     const { gate, server, questions, talk } = this.#wire
     const asked = { method: request.method, line, text: response.text, inner: result.inner }
     const declared = (): Declared => declaredFor(asked, talk.declared)
-    const host = { waiting: questions.count(taskOf(asked)), declared }
-    const verdict = judgeInput(response.text, result, server, gate, host)
+    const waiting = (names: readonly string[]): number => questions.count(taskOf(asked), names)
+    const verdict = judgeInput(response.text, result, server, gate, { waiting, declared })
     if (verdict.action === 'pass') {
       awaitAnswer(this.#wire, asked, verdict)
       return this.#readdress(request, response)
@@ -266,8 +266,8 @@ export class ServerLane {
         return 'drop'
       }
       const asked = { method, line: null, text, inner: params.inner }
-      const host = { waiting: questions.count(taskOf(asked)), declared: () => talk.declared }
-      const verdict = judgeInput(text, params, server, gate, host)
+      const waiting = (names: readonly string[]): number => questions.count(taskOf(asked), names)
+      const verdict = judgeInput(text, params, server, gate, { waiting, declared: () => talk.declared })
       if (verdict.action !== 'pass' || mayNotTell(server, text, params)) {
         const what = verdict.action === 'refuse' ? verdict.asked : 'input'
         const reason = ('reason' in verdict ? verdict.reason : null) ?? whyOff(server)

@@ -37,8 +37,8 @@ export type InputVerdict =
 
 /** How things stand at the host's end. */
 export interface HostState {
-  /** Questions of the server that wait already */
-  readonly waiting: number
+  /** Questions of the server that wait already, beside those of a task that it asks again by these names */
+  readonly waiting: (names: readonly string[]) => number
   /** Read where it is asked for: nearly no result asks */
   readonly declared: () => Declared
 }
@@ -105,11 +105,12 @@ export function judgeInput(
   })
   if (asked.some(({ method }) => method === '')) return refuse('what could be read in two ways', twoWays)
   const questions = asked.filter(({ route }) => route === 'elicitation').map(({ entry }) => entry.key)
+  // A task that asks for more and more has no larger queue than who asks for all of it at once.
+  const fits = questions.length === 0 || questions.length + waiting(questions) <= server.elicitation.queue
   for (const { entry, method, route } of asked) {
     if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
     else if (route === 'elicitation') {
       const params = serverMay(server, route) ? paramsOf(text, entry) : null
-      const fits = questions.length + waiting <= server.elicitation.queue
       const why = whyNotHost(server, host, route, params) ?? (fits ? null : queueIsFull(server))
       if (why === null) {
         passing++

@@ -34,11 +34,11 @@ export class Questions {
   readonly #waiting: Waiting[] = []
   readonly #late: Asked[] = []
 
-  /** Questions that wait for the host; without those of a task that asks again. */
-  count(task: string | null = null): number {
+  /** Questions that wait for the host; without those that a task asks again. */
+  count(task: string | null = null, again: readonly string[] = []): number {
     return this.#waiting
       .filter(({ isDisputed }) => !isDisputed)
-      .reduce((sum, { names }) => sum + names.length, this.tasks.countBut(task))
+      .reduce((sum, { names }) => sum + names.length, this.tasks.countBut(task, again))
   }
 
   ask({ names, words, ...said }: Asked): void {

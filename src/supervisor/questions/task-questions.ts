@@ -3,7 +3,13 @@
 /** Tasks of one principal, questions of one task, and characters of those, that are remembered */
 const most = { tasks: 1024, names: 1024, characters: 65_536 } as const
 
-type State = 'waiting' | 'late' | 'answered'
+/** What a task asked at once and nobody has answered; nothing of it is kept once all of it is answered */
+interface Round {
+  readonly left: Set<string>
+  readonly timer: NodeJS.Timeout
+}
+
+type State = Round | 'late' | 'answered'
 
 /** What a task waits for. */
 export interface AskedByTask {
@@ -22,11 +28,12 @@ export class TaskQuestions {
   /** What each asked so far: JSON texts, or null where they are too long */
   readonly #words = new Map<string, readonly string[] | null>()
 
-  /** Questions of all tasks but one that wait for the host. */
-  countBut(task: string | null): number {
+  /** Questions of all tasks that wait for the host, but those of one that are asked again. */
+  countBut(task: string | null, again: readonly string[]): number {
+    const same = new Set(again)
     let count = 0
     for (const [id, names] of this.#tasks)
-      if (id !== task) for (const state of names.values()) if (state === 'waiting') count += 1
+      for (const [name, state] of names) if (isWaiting(state) && (id !== task || !same.has(name))) count += 1
     return count
   }
 
@@ -36,12 +43,12 @@ export class TaskQuestions {
     const known = this.#of(task)
     const fresh = names.filter((name) => !known.has(name))
     if (fresh.length === 0) return
-    for (const name of fresh) put(known, name, 'waiting', most.names)
-    setTimeout(() => {
-      const late = fresh.filter((name) => known.get(name) === 'waiting')
-      for (const name of late) known.set(name, 'late')
-      if (late.length > 0) expired(late)
+    const left = new Set(fresh)
+    const timer = setTimeout(() => {
+      for (const name of left) put(known, name, 'late', most.names)
+      expired([...left])
     }, timeoutMs).unref()
+    for (const name of fresh) put(known, name, { left, timer }, most.names)
   }
 
   /** What a task asked, as JSON; empty where nobody knows of it, null where it is too long. */
@@ -55,7 +62,13 @@ export class TaskQuestions {
   answer(task: string, names: readonly string[]): readonly string[] {
     const known = this.#tasks.get(task)
     if (known === undefined) return []
-    for (const name of names) if (known.get(name) === 'waiting') known.set(name, 'answered')
+    for (const name of names) {
+      const state = known.get(name)
+      if (!isWaiting(state)) continue
+      state.left.delete(name)
+      if (state.left.size === 0) clearTimeout(state.timer)
+      known.set(name, 'answered')
+    }
     return names.filter((name) => known.get(name) === 'late')
   }
 
@@ -73,6 +86,8 @@ export class TaskQuestions {
     return known
   }
 }
+
+const isWaiting = (state: State | undefined): state is Round => typeof state === 'object'
 
 /** Adds an entry; of more than `limit` the oldest goes. */
 function put<T>(to: Map<string, T>, key: string, value: T, limit: number): void {

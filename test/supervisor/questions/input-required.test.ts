@@ -23,7 +23,8 @@ function judged(
   let reads = 0
   const declared = () => (reads++, { form: true, url: true, sampling: true })
   const server = serverSettings('echo.mjs', settings)
-  return { verdict: judgeInput(line, envelope.result, server, gateOf([]), { waiting: 0, declared }), reads }
+  const host = { waiting: () => 0, declared }
+  return { verdict: judgeInput(line, envelope.result, server, gateOf([]), host), reads }
 }
 
 const elicitation = { enabled: true, timeoutMs: 60_000, queue: 1024 }

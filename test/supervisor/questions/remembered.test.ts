@@ -35,3 +35,18 @@ test.each([
     expect(questions.count()).toBe(20)
   },
 )
+
+const round = (n: number): readonly string[] =>
+  Array.from({ length: 16 }, (_, k) => `${n} ${k} `.padEnd(1000, 'x'))
+
+test('of what a task asked again and again nothing waits for its time once it is answered', () => {
+  const questions = new Questions()
+  const before = living()
+  for (let n = 0; n < 500; n++) {
+    const names = round(n)
+    questions.tasks.ask({ ...how, task: 'k', names, words: null })
+    questions.tasks.answer('k', names)
+  }
+  expect(questions.count()).toBe(0)
+  expect(living() - before).toBeLessThan(4 * 1024 * 1024)
+})
