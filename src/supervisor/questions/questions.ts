@@ -5,6 +5,8 @@ import { TaskQuestions } from './task-questions.ts'
 
 /** Questions that are remembered as over, since their answer may still come, and come again */
 const maxLate = 1024
+/** Questions that wait on beside the queue, since an answer may have been another's; beyond that the first of them is over */
+const maxDisputed = 64
 
 /** What one result asked. */
 export interface Asked {
@@ -67,7 +69,7 @@ export class Questions {
       const late = this.#late.filter(isOf(key, by))
       const one = waiting.find(({ isDisputed }) => !isDisputed) ?? waiting[0]
       if (one !== undefined) {
-        if (late.length > 0) one.isDisputed = true
+        if (late.length > 0) this.#dispute(one)
         else this.#end(one)
         return []
       }
@@ -75,6 +77,13 @@ export class Questions {
       if (late.length > 0) return late.flatMap(({ names }) => names)
     }
     return []
+  }
+
+  #dispute(one: Waiting): void {
+    one.isDisputed = true
+    const disputed = this.#waiting.filter(({ isDisputed }) => isDisputed)
+    const [first] = disputed
+    if (disputed.length > maxDisputed && first !== undefined) this.#end(first)
   }
 
   #end(one: Waiting): void {

@@ -1,4 +1,5 @@
 // What is remembered of questions is theirs, and not all that their servers said with them.
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { questionKey, Questions } from '../../../src/supervisor/questions/questions.ts'
 import { living } from '../../support/collect.ts'
@@ -49,4 +50,19 @@ test('of what a task asked again and again nothing waits for its time once it is
   }
   expect(questions.count()).toBe(0)
   expect(living() - before).toBeLessThan(4 * 1024 * 1024)
+})
+
+test('of answers that may have been another’s no more are disputed than a few', async () => {
+  const questions = new Questions()
+  const key = { state: 's', request: 'r' }
+  const ask = (timeoutMs: number, n: number): void =>
+    questions.ask({ ...how, timeoutMs, key, names: round(n), words: 'x'.repeat(20_000) })
+  ask(1, 0)
+  await delay(50)
+  const before = living()
+  for (let n = 0; n < 1000; n++) {
+    ask(how.timeoutMs, n)
+    expect(questions.answer(key)).toEqual([])
+  }
+  expect(living() - before).toBeLessThan(8 * 1024 * 1024)
 })
