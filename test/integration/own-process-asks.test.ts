@@ -66,3 +66,24 @@ test('a question of such a process has its time and its place in the queue, and 
   const inTime = await ask({ inputResponses, requestState })
   expect(inTime.result?.['structuredContent']).toMatchObject({ action: 'accept' })
 })
+
+test('by a request such a process asks nobody, whatever is enabled, and is told so', async () => {
+  const elicitation = { enabled: true }
+  const server = fixture('asks', { instance: 'call', elicitation, sampling: true })
+  await using at = await daemon(configOf({ asks: server }))
+  using session = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  await using heard = await hearing(at.client)
+  await session.ask('session/attach', { server: 'asks' })
+  const capabilities = { elicitation: {}, sampling: {} }
+  await session.ask('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo: {} })
+  session.tell('notifications/initialized')
+  const answerTo = async (method: string): Promise<unknown> =>
+    (await session.ask('tools/call', { name: 'ask', arguments: { method } })).result?.['structuredContent']
+  expect(await answerTo('elicitation/create')).toEqual({ result: { action: 'decline' } })
+  expect(await answerTo('sampling/createMessage')).toMatchObject({
+    error: { message: expect.stringMatching(/reaches no host from .* a call’s own process$/) },
+  })
+  const heardOf = session.lines.map((line) => (JSON.parse(line) as { method?: string }).method)
+  expect(heardOf.filter((method) => /^(elicitation|sampling)/.test(method ?? ''))).toEqual([])
+  await eventually(() => heard.events.filter(({ type }) => type === 'control/refused').length === 2)
+})

@@ -273,7 +273,7 @@ export class McpClient {
     if (route === 'roots') return this.#write(resultLine(id, rootsOf(server)), 'latin1')
     note('control/refused', { method })
     if (route === 'elicitation') return this.#write(resultLine(id, declined), 'latin1')
-    const what = `${JSON.stringify(method)} cannot be answered in a control call`
+    const what = `${JSON.stringify(method)} reaches no host from a control call or a call’s own process`
     this.#write(errorLine(id, new SallyportError('ERR_METHOD_REFUSED', what, { method })), 'latin1')
   }
 
