@@ -127,7 +127,10 @@ export function judgeInput(
   }
   if (answers.length === 0) return { action: 'pass', sensitive, names: questions, isTask: !isResult }
   if (!isResult) return refuse('input by a task', reason ?? 'no task is told the roots')
-  if (passing > 0) return refuse('inputs of which only some are enabled', reason ?? 'roots are told alone')
+  if (passing > 0)
+    return reason === null
+      ? refuse('roots together with what a host answers', 'roots are told alone')
+      : refuse('inputs of which only some are enabled', reason)
   return {
     action: 'answer',
     responses: `{${answers.join(',')}}`,

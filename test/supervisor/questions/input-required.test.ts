@@ -56,3 +56,20 @@ test('a result that asks under a longer name than is remembered is refused', () 
     asked: 'something under a name of more than 1024 characters',
   })
 })
+
+test('roots beside a question that goes to the host are refused as that, and not as something that is off', () => {
+  const text =
+    '{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"},"q":{"method":"elicitation/create","params":{}}}}}'
+  const asked = (more: object): InputVerdict => {
+    const envelope = readEnvelope(text, 0, text.length)
+    if (envelope.kind !== 'response' || envelope.result === null) throw new Error('that is no result')
+    const host = { waiting: () => 0, declared: () => ({ form: true, url: true, sampling: true }) }
+    return judgeInput(text, envelope.result, serverSettings('echo.mjs', more), gateOf([]), host)
+  }
+  expect(asked({ elicitation })).toEqual({
+    action: 'refuse',
+    asked: 'roots together with what a host answers',
+    reason: 'roots are told alone',
+  })
+  expect(asked({}).action).toBe('answer')
+})
