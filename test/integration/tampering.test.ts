@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { listSegments, segmentPath } from '../../src/journal/segments.ts'
 import { verifyJournal } from '../../src/journal/verify.ts'
@@ -78,11 +78,15 @@ async function live(operator: Client, host: Client): Promise<void> {
   await at.run(['reload'])
   // A last line that does not end as a record does counts as cut off: so none of those that are changed is the last.
   await call('plain')
-  await eventually(async () => {
+  await isAtRest(operator)
+}
+
+/** An outcome is written behind its answer: what is changed before it would be changed back by it, or without it. */
+const isAtRest = (operator: Client) =>
+  eventually(async () => {
     const { records } = await operator.call('audit/query', { limit: 1 })
     return records[0]?.type === 'call.outcome'
   })
-}
 
 type Json = Record<string, unknown>
 
@@ -224,6 +228,7 @@ describe('audit verify', () => {
     expect((await at.client.call('tools/call', { server: 'plain', tool: 'echo', arguments: {} })).type).toBe(
       'output',
     )
+    await isAtRest(at.client)
   })
 })
 
@@ -233,6 +238,7 @@ const batchAt = (ends: readonly number[], place: number): number => ends.findInd
 test('an export that lacks a record ends there, with the number of that one and no anchor', async () => {
   const path = segmentPath(directory, listSegments(directory).at(-1) ?? 0)
   const text = readFileSync(path, 'utf8')
+  onTestFinished(() => writeFileSync(path, text))
   const lines = text.trimEnd().split('\n')
   const numbers = lines.map((line) => (JSON.parse(line) as { seq: number }).seq)
   const without = (...places: readonly number[]): void =>
@@ -274,6 +280,7 @@ test('an export is the journal, byte for byte, as far as it is what was written'
   expect([whole.status, whole.stdout]).toEqual([0, written])
   const path = segments[0] ?? ''
   const text = readFileSync(path, 'utf8')
+  onTestFinished(() => writeFileSync(path, text))
   const lines = text.trimEnd().split('\n')
   const ends = lines.flatMap((line, n) => (line.includes(',"mac":"') ? [n] : []))
   const numberOf = (n: number): number => (JSON.parse(lines[n] ?? '') as { seq: number }).seq
@@ -291,7 +298,6 @@ test('an export is the journal, byte for byte, as far as it is what was written'
       written.slice(lines.slice(0, last + 1).join('\n').length + 1),
     ])
   }
-  writeFileSync(path, text)
 })
 
 test.each([
