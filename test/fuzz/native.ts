@@ -10,7 +10,8 @@ type Build = 'engine' | 'replay' | 'plain'
 
 /** Builds harnesses in a tree, which is the repository or has the same of it. */
 export function make(builds: readonly Build[], tree = root): void {
-  const programs = builds.map((build) => programOf(build, tree))
+  // As the Makefile names them: from its own folder.
+  const programs = builds.map((build) => join('../dist/.fuzz', build, 'run'))
   execFileSync('make', ['-s', `-j${availableParallelism()}`, '-C', join(tree, 'sandbox'), ...programs], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
@@ -24,11 +25,6 @@ export function copyTree(to: string, build: Build): void {
   const built = join('dist/.fuzz', build)
   for (const part of ['sandbox/Makefile', 'sandbox/init', 'sandbox/fuzz', 'src/errors.ts', built])
     cpSync(join(root, part), join(to, part), { recursive: true, preserveTimestamps: true })
-  // What a part is made of is named by its whole path.
-  for (const name of readdirSync(join(to, built), { recursive: true, encoding: 'utf8' })) {
-    const path = join(to, built, name)
-    if (name.endsWith('.d')) writeFileSync(path, readFileSync(path, 'utf8').replaceAll(root, join(to, '/')))
-  }
 }
 
 /** The path under which the engine's build is the harness of that name. */
