@@ -37,12 +37,6 @@ type Fault = Pick<Diagnosis, 'cause' | 'mend'>
 /** Explains a fingerprint: one row for each control, those that a launch can't do without first. Pure. */
 export function diagnose(found: Fingerprint): readonly Diagnosis[] {
   const { kernel, bubblewrap, init, trial } = found
-  const seccompFault = kernel.seccompKills
-    ? null
-    : {
-        cause: 'the kernel has no seccomp filters that kill',
-        mend: 'boot Linux 4.14 or later with CONFIG_SECCOMP_FILTER',
-      }
   return [
     fatal('init', init.path, init.path === null ? { cause: init.cause, mend: 'npm run setup' } : null),
     fatal(
@@ -57,7 +51,7 @@ export function diagnose(found: Fingerprint): readonly Diagnosis[] {
       `kernel ${kernel.release}`,
       trial?.works === true ? null : namespaceFault(kernel),
     ),
-    fatal('system calls', 'seccomp', seccompFault),
+    fatal('system calls', 'seccomp', seccompFault(kernel)),
     fatal(
       'sandbox',
       trial?.works === true ? `tried in ${Math.ceil(trial.tookMs)} ms` : null,
@@ -183,8 +177,25 @@ function fatal(control: Diagnosis['control'], by: string | null, fault: Fault | 
   return { control, ok: false, isFatal: true, enforcedBy: null, ...fault }
 }
 
+/** Where this is not there nothing is known of the kernel, and bubblewrap builds nothing. */
+const unseen: Fault = {
+  cause: '/proc/sys is not there: /proc is not mounted, or with subset=pid',
+  mend: 'start it where /proc is mounted whole',
+}
+
+function seccompFault({ procSys, seccompKills }: KernelFacts): Fault | null {
+  if (!procSys) return unseen
+  return seccompKills
+    ? null
+    : {
+        cause: 'the kernel has no seccomp filters that kill',
+        mend: 'boot Linux 4.14 or later with CONFIG_SECCOMP_FILTER',
+      }
+}
+
 /** The switches that forbid namespaces to ordinary users; they matter only where the trial failed. */
 function namespaceFault({ uid, ...kernel }: KernelFacts): Fault | null {
+  if (!kernel.procSys) return unseen
   if (kernel.maxUserNamespaces === null)
     return { cause: 'the kernel has no user namespaces', mend: 'boot a kernel with CONFIG_USER_NS' }
   if (kernel.maxUserNamespaces === 0)
@@ -209,6 +220,7 @@ function namespaceFault({ uid, ...kernel }: KernelFacts): Fault | null {
 function trialFault({ trial, kernel }: Fingerprint): Fault | null {
   if (trial?.works === true) return null
   if (trial === null) return { cause: 'there was nothing to try it with', mend: 'mend what stands above' }
+  if (!kernel.procSys) return unseen
   const said = trial.stderr.trim().split('\n').at(-1) || trial.message
   const privileges = kernel.missingCapabilities.join(', ')
   if (privileges !== '')
@@ -226,6 +238,8 @@ function trialFault({ trial, kernel }: Fingerprint): Fault | null {
       cause: `/proc shows other processes than ours: ${said}`,
       mend: 'mount the /proc of the daemon’s own pid namespace',
     }
+  if (/staging: \/tmp: No such|mount tmpfs: No such/.test(said))
+    return { cause: `/tmp is not there: ${said}`, mend: 'as root: install -d -m 1777 /tmp' }
   if (/mount proc/i.test(said))
     return {
       cause: `a new /proc cannot be mounted, as in containers that mask theirs: ${said}`,
@@ -242,7 +256,7 @@ function trialFault({ trial, kernel }: Fingerprint): Fault | null {
 function containerMend({ inContainer }: KernelFacts): string {
   return inContainer
     ? 'start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined'
-    : 'see the kernel log for who refused'
+    : 'start it outside of a chroot, in which Linux makes none, or see the kernel log for who refused'
 }
 
 /** Limits are never fatal here: whether a launch needs one is its profile's word. */

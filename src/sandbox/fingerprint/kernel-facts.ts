@@ -7,6 +7,8 @@ export interface KernelFacts {
   /** As in uname(2) */
   readonly release: string
   readonly uid: number
+  /** Whether `/proc/sys` is there, which says the most of what follows: it is not where `/proc` is mounted with `subset=pid` */
+  readonly procSys: boolean
   /** Switches that forbid user namespaces to ordinary users; null where the kernel has no such switch */
   readonly unprivilegedUserns: number | null
   readonly appArmorRestrictsUserns: number | null
@@ -32,6 +34,7 @@ export function readKernelFacts(): KernelFacts {
   return {
     release: release(),
     uid,
+    procSys: existsSync('/proc/sys/kernel'),
     unprivilegedUserns: number('/proc/sys/kernel/unprivileged_userns_clone'),
     appArmorRestrictsUserns: number('/proc/sys/kernel/apparmor_restrict_unprivileged_userns'),
     maxUserNamespaces: number('/proc/sys/user/max_user_namespaces'),

@@ -18,6 +18,7 @@ const good: Fingerprint = {
   kernel: {
     release: '6.1.0',
     uid: 1000,
+    procSys: true,
     unprivilegedUserns: 1,
     appArmorRestrictsUserns: null,
     maxUserNamespaces: 1000,
@@ -110,6 +111,35 @@ const shortfalls: readonly [string, Fingerprint, Diagnosis['control'], RegExp, R
     'system calls',
     /no seccomp/,
     /CONFIG_SECCOMP/,
+  ],
+  ...(['user namespaces', 'system calls', 'sandbox'] as const).map((control): (typeof shortfalls)[number] => [
+    `a /proc without /proc/sys, for ${control}`,
+    failing("bwrap: Can't read /proc/sys/kernel/overflowuid: No such file or directory", {
+      procSys: false,
+      maxUserNamespaces: null,
+      seccompKills: false,
+      missingCapabilities: ['CAP_SETUID'],
+    }),
+    control,
+    /^\/proc\/sys is not there/,
+    /^start it where \/proc is mounted whole$/,
+  ]),
+  ...[
+    'sallyport-init: staging: /tmp: No such file or directory',
+    'bwrap: Failed to mount tmpfs: No such file or directory',
+  ].map((said): (typeof shortfalls)[number] => [
+    `no /tmp, as it says ${said}`,
+    failing(said),
+    'sandbox',
+    /^\/tmp is not there/,
+    /install -d -m 1777 \/tmp/,
+  ]),
+  [
+    'a chroot',
+    failing('bwrap: No permissions to create new namespace'),
+    'sandbox',
+    /namespaces are refused/,
+    /outside of a chroot/,
   ],
   [
     'a masked /proc',
