@@ -1,5 +1,5 @@
 // A door at which nobody is served: what a trial of the network needs of a proxy.
-import { chmod, chown, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,8 @@ export async function openTrialDoor(): Promise<TrialDoor> {
   const swept = sweep()
   let folder: string | null = null
   try {
-    folder = await mkdtemp(join(tmpdir(), `${prefix()}${nameOf(process.pid)}-`))
+    // Init stages through no link.
+    folder = await mkdtemp(join(await realpath(tmpdir()), `${prefix()}${nameOf(process.pid)}-`))
     return await listenIn(folder, swept)
   } catch (thrown) {
     if (folder !== null) await rm(folder, { recursive: true, force: true })

@@ -2,7 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findInitBinary } from '../../../src/sandbox/init-binary.ts'
@@ -88,6 +88,21 @@ test('what a process left that was killed in its trial is removed by the next on
   } finally {
     for (const { child } of [living, next]) child.kill('SIGKILL')
   }
+})
+
+test('a trial has its way out where the temporary folder is a link', async () => {
+  await using folder = await tempDir()
+  const link = join(folder.path, 'link')
+  await symlink('/var/tmp', link)
+  const url = new URL('../../../src/sandbox/fingerprint/fingerprint.ts', import.meta.url).href
+  const code = `
+    const { fingerprint } = await import('${url}')
+    process.stdout.write(JSON.stringify((await fingerprint()).egressTrial))`
+  const told = execFileSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+    env: { ...process.env, TMPDIR: link },
+  })
+  expect(JSON.parse(told)).toMatchObject({ works: true })
 })
 
 test('a tool that builds no sandbox is found out, whatever it exits with', async () => {
