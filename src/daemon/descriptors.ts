@@ -1,6 +1,7 @@
 // Descriptors that somebody forgot to close: whoever started the daemon, and Node where it could start no child.
 import { ChildProcess } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { SallyportError } from '../errors.ts'
 
 const closeOnExec = 0o2000000
 
@@ -9,10 +10,19 @@ const closeOnExec = 0o2000000
  * O_CLOEXEC, so what lacks it was inherited; Node itself marks only those below the first gap in the numbers.
  */
 export function closeInherited(): readonly number[] {
-  const numbers = readdirSync('/proc/self/fd').map(Number)
+  const numbers = listed().map(Number)
   const inherited = numbers.filter((fd) => fd > 2 && !isCloseOnExec(fd))
   for (const fd of inherited) closeSync(fd)
   return inherited
+}
+
+function listed(): readonly string[] {
+  try {
+    return readdirSync('/proc/self/fd')
+  } catch (error) {
+    const message = `/proc/self/fd cannot be read, so what was inherited would stay open: ${String(error)}; start it where /proc is mounted`
+    throw new SallyportError('ERR_SANDBOX_UNENFORCEABLE', message, {}, { cause: error })
+  }
 }
 
 function isCloseOnExec(fd: number): boolean {

@@ -27,6 +27,17 @@ it('without that, one beyond the gap would stay', () => {
   )
 })
 
+it('where /proc is not mounted, that is said, and how it is mended', () => {
+  const code = `
+    import { closeInherited } from ${JSON.stringify(module)}
+    try { closeInherited() } catch ({ code, message }) { console.log(code, message) }`
+  const without = 'mount -t tmpfs none /proc && exec "$0" --input-type=module -e "$1"'
+  const args = ['--user', '--map-root-user', '--mount', 'sh', '-c', without, process.execPath, code]
+  expect(execFileSync('unshare', args, { encoding: 'utf8' })).toMatch(
+    /^ERR_SANDBOX_UNENFORCEABLE .*\/proc\/self\/fd .* ENOENT.*; start it where \/proc is mounted\n$/,
+  )
+})
+
 const starve = fileURLToPath(new URL('../fixtures/starve.ts', import.meta.url))
 /** Starts that failed, and how many sockets more there are after all of them. */
 const starved = (how: 'failing-early' | 'as-node-does'): { readonly failed: number; readonly left: number } =>
