@@ -1,6 +1,6 @@
 // The folder that holds the sockets: made, or refused when somebody else could have a hand in it.
 import { existsSync, type Stats } from 'node:fs'
-import { access, chmod, chown, constants, lstat, readdir } from 'node:fs/promises'
+import { access, chmod, chown, constants, lstat, readdir, realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
@@ -123,7 +123,10 @@ async function giveToGroup(directory: string, uid: number, gid: number): Promise
 async function checkParents(directory: string): Promise<void> {
   const uid = process.geteuid?.() ?? -1
   for (let parent = dirname(directory); ; parent = dirname(parent)) {
-    const { uid: owner, gid, mode } = await lstat(parent)
+    const found = await lstat(parent)
+    if (found.isSymbolicLink())
+      throw behindLink(parent, join(await realpath(dirname(directory)), basename(directory)))
+    const { uid: owner, gid, mode } = found
     if (owner !== 0 && owner !== uid) throw unsafe(parent, `belongs to uid ${owner}`)
     const byGroup = (mode & 0o020) !== 0 && gid !== 0 && !(await isPrivateGroup(gid, owner))
     if ((byGroup || (mode & 0o002) !== 0) && (mode & 0o1000) === 0)
@@ -148,6 +151,15 @@ function unsafe(path: string, why: string): SallyportError {
     'ERR_RUNTIME_UNSAFE',
     `folder ${path} ${why}; remove it or choose another with ${options}`,
     { path },
+  )
+}
+
+// What a link leads through would have to be judged as well, and init stages through none.
+function behindLink(link: string, real: string): SallyportError {
+  return new SallyportError(
+    'ERR_RUNTIME_UNSAFE',
+    `folder ${link} is a symbolic link, and none is followed; choose the folder by where that leads, ${real}, with --runtime or $SALLYPORT_RUNTIME_DIR`,
+    { path: link },
   )
 }
 

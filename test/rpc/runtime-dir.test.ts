@@ -144,6 +144,19 @@ it('a symbolic link in its place is refused', async () => {
   await expect(prepareRuntimeDir(join(folder.path, 'run'), null)).rejects.toMatchObject(unsafe)
 })
 
+it('a symbolic link above it is refused, with where it leads', async () => {
+  await using folder = await tempDir()
+  const link = join(folder.path, 'link')
+  await mkdir(join(folder.path, 'elsewhere'))
+  await symlink('elsewhere', link)
+  await expect(prepareRuntimeDir(join(link, 'run'), null)).rejects.toMatchObject({
+    ...unsafe,
+    message: expect.stringMatching(
+      `^folder ${link} is a symbolic link, .* leads, ${join(folder.path, 'elsewhere', 'run')}, with --runtime`,
+    ),
+  })
+})
+
 it('a symbolic link in the place of a folder inside it is refused', async () => {
   await using folder = await tempDir()
   await mkdir(join(folder.path, 'run'))
