@@ -6,8 +6,12 @@ import { SallyportError } from '../../errors.ts'
 import { errnoOf } from '../../lib/missing.ts'
 import { findProbesBinary } from '../../sandbox/init-binary.ts'
 
-/** Folders for temporary files, of which the first may be on a file system that is mounted noexec, as hardened machines have it. */
-export const parents = (): readonly string[] => [...new Set([tmpdir(), '/var/tmp'])]
+/**
+ * Folders for temporary files, of which the first may be on a file system that is mounted noexec, as hardened machines have it. Of
+ * one with a space in its path nothing can be the interpreter that the first line of a script names.
+ */
+export const parents = (): readonly string[] =>
+  [...new Set([tmpdir(), '/var/tmp'])].filter((folder) => !/\s/.test(folder))
 
 /**
  * Copies the program into the first of the folders in which it may be executed, and returns its path. `folderIn` gives the folder

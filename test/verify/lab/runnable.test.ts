@@ -1,9 +1,12 @@
 // A hardened machine lets no program run in /tmp: the probes' is put elsewhere then, and a verification finds what it finds without.
 import { execFile } from 'node:child_process'
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { Verification } from '../../../src/verify/result.ts'
 import { patienceMs } from '../../support/patience.ts'
+import { tempDir } from '../../support/temp-dir.ts'
 import { isSound } from '../../support/verification.ts'
 
 const script = new URL('../../support/run-verify.ts', import.meta.url).pathname
@@ -15,6 +18,19 @@ const verifyWithout = async (...shut: readonly string[]): Promise<string> => {
   const command = [process.execPath, script, 'offline', 'once:user-mapping']
   return (await promisify(execFile)('unshare', [...inside, ...command], { timeout: patienceMs })).stdout
 }
+
+test('a temporary folder may have spaces in its path', async () => {
+  await using folder = await tempDir()
+  await chmod(folder.path, 0o755)
+  const spaced = join(folder.path, 'with spaces')
+  await mkdir(spaced, { mode: 0o755 })
+  const env = { ...process.env, TMPDIR: spaced }
+  const command = [script, 'offline', 'once:launcher']
+  const { stdout } = await promisify(execFile)(process.execPath, command, { env, timeout: patienceMs })
+  const { probes } = JSON.parse(stdout) as Verification
+  expect(probes.length).toBeGreaterThan(0)
+  expect(probes.filter(({ verdict }) => !isSound(verdict))).toEqual([])
+})
 
 // Only root mounts.
 describe.runIf(process.getuid?.() === 0)('where no program may be executed', () => {
