@@ -4,7 +4,7 @@ import { chmod, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onNamed } from '../../config/named-file.ts'
+import { type Named, onNamed } from '../../config/named-file.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import { errnoOf } from '../../lib/missing.ts'
 import { ground } from './ground.ts'
@@ -50,7 +50,18 @@ export interface Planted extends AsyncDisposable {
   readonly program: string
 }
 
-/** Plants them all, each named to the janitor before. Throws ERR_USAGE where the home or the temporary folder takes nothing, or no program runs. */
+/** What is said where the machine has none, or none that takes a file. */
+const sharedMemory: Named = {
+  path: '/dev/shm',
+  access: 'write',
+  code: 'ERR_USAGE',
+  mend: 'a file is made there for this, so mount it, as root: mkdir -p /dev/shm && mount -t tmpfs -o mode=1777 tmpfs /dev/shm',
+}
+
+/**
+ * Plants them all, each named to the janitor before. Throws ERR_USAGE where the home, the temporary folder or /dev/shm takes nothing,
+ * or no program runs, and ERR_SHORTAGE where there is no room.
+ */
 export const plantCanaries = async (homeFolder: string, janitor: Janitor): Promise<Planted> => {
   const undo: (() => Promise<unknown>)[] = []
   const takeAway = async (): Promise<void> => {
@@ -74,17 +85,19 @@ const plant = async (
     await janitor.takes(`tree /${path.slice(1)}`)
     undo.push(() => rm(path, { recursive: true, force: true }))
   }
+  const write = <T>(parent: string, act: () => T | Promise<T>): Promise<T> =>
+    onNamed(ground(parent, 'write'), act)
   const makeEmpty = async (parent: string, name: string, mode: number): Promise<string> => {
     const real = await onNamed(ground(parent, 'read'), () => realpath(parent))
     const path = join(real, `${name}${newInstanceId()}`)
     await willMake(path)
-    await onNamed(ground(parent, 'write'), () => mkdir(path, { mode }))
+    await write(parent, () => mkdir(path, { mode }))
     await chmod(path, mode)
     return path
   }
   const makeFolder = async (parent: string, name: string): Promise<string> => {
     const path = await makeEmpty(parent, name, 0o755)
-    await writeFile(join(path, 'canary'), word, { mode: 0o644 })
+    await write(parent, () => writeFile(join(path, 'canary'), word, { mode: 0o644 }))
     return path
   }
   const listen = async (...at: [string] | [number, string]): Promise<Server> => {
@@ -106,12 +119,12 @@ const plant = async (
   const state = await makeEmpty(tmpdir(), 'sallyport-verify-state-', 0o700)
   const own = await makeFolder(tmpdir(), 'sallyport-verify-own-')
   const workspace = await makeEmpty(tmpdir(), 'sallyport-verify-project-', 0o777)
-  plantProject(workspace)
+  await write(tmpdir(), () => plantProject(workspace))
   const people = await makeEmpty(tmpdir(), 'sallyport-verify-people-', 0o755)
-  plantPeople(people, word)
+  await write(tmpdir(), () => plantPeople(people, word))
   const shared = `/dev/shm/${word}`
   await willMake(shared)
-  await writeFile(shared, word, { mode: 0o644 })
+  await onNamed(sharedMemory, () => writeFile(shared, word, { mode: 0o644 }))
   const socket = join(folder, 'agent.sock')
   await listen(socket)
   await chmod(socket, 0o777)

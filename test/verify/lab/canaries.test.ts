@@ -35,3 +35,27 @@ test.each([
   )
   expect(JSON.parse(stdout)).toMatchObject({ port6 })
 })
+
+test.each([
+  [
+    '/dev/shm that takes no file',
+    '/dev/shm',
+    '-o ro',
+    /\/dev\/shm: lies on .* read-only; .*mount -t tmpfs[^]*ERR_USAGE/,
+  ],
+  [
+    'temporary folder without room',
+    '/tmp',
+    '-o size=16k,mode=1777',
+    /\/tmp: cannot be written \(ENOSPC\); [^]*ERR_SHORTAGE/,
+  ],
+])('a %s is named, with what mends it', async (_, folder, how, said) => {
+  await using home = await tempDir()
+  const mount = `mount -t tmpfs ${how} none ${folder} && mkdir -p "$2" && exec "$0" "$1" "$2"`
+  const ownMounts = ['--user', '--map-root-user', '--mount', 'sh', '-c', mount]
+  const planted = promisify(execFile)('unshare', [...ownMounts, process.execPath, script, home.path], {
+    env: { ...process.env, TMPDIR: '/tmp' },
+    timeout: patienceMs,
+  })
+  await expect(planted.then(null, ({ stderr }: { stderr: string }) => stderr)).resolves.toMatch(said)
+})
