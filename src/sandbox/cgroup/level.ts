@@ -184,7 +184,7 @@ function explain(
   )
   const folders = [...new Set(old.map(({ point }) => givenFolder(point)))].join(' ')
   const cause = `no control group that holds ${missing.join(', ')} can be written by uid ${uid}`
-  if (uid === 0)
+  if (uid === 0 || mounts.length === 0)
     return {
       cause,
       mend: 'mount the cgroup file systems read-write, with the memory, pids and cpu controllers',

@@ -66,6 +66,14 @@ test('a user whose group others share gets only its kill switch, and is told how
   expect(bases(found)).toEqual([null, null, null, `2 ${own}`])
 })
 
+test('a user of a machine that has no control group mounted is told to mount them, and of no systemd', () => {
+  const found = detectCgroups({ mountinfo: '', self: '0::/session\n', pid: 77, uid: 1000 })
+  expect(found).toMatchObject({
+    level: 'none',
+    mend: expect.stringMatching(/^mount the cgroup file systems/),
+  })
+})
+
 test('a user is not given what delegation left out', async () => {
   await using dir = await tempDir()
   group(dir.path, { handed: all, on: all, isRoot: true })
