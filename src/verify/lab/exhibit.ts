@@ -1,6 +1,6 @@
 // Files that make whoever executes them more than they were: those that the host has, and one that a verification by root makes.
 import { execFile } from 'node:child_process'
-import { chmod, copyFile, mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { newInstanceId } from '../../lib/ids.ts'
@@ -81,7 +81,8 @@ const makeFolder = async (
   janitor: Pick<Janitor, 'takes'>,
   folders: string[],
 ): Promise<string> => {
-  const folder = join(parent, `sallyport-verify-capable-${newInstanceId()}`)
+  // Init stages through no link.
+  const folder = join(await realpath(parent), `sallyport-verify-capable-${newInstanceId()}`)
   await janitor.takes(`tree /${folder.slice(1)}`)
   await mkdir(folder)
   folders.push(folder)

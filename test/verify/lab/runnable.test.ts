@@ -1,6 +1,6 @@
 // A hardened machine lets no program run in /tmp: the probes' is put elsewhere then, and a verification finds what it finds without.
 import { execFile } from 'node:child_process'
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -19,13 +19,16 @@ const verifyWithout = async (...shut: readonly string[]): Promise<string> => {
   return (await promisify(execFile)('unshare', [...inside, ...command], { timeout: patienceMs })).stdout
 }
 
-test('a temporary folder may have spaces in its path', async () => {
+test.each([
+  ['may have spaces in its path', 'with spaces', 'launcher'],
+  ['may be a link', 'link', 'no-new-privileges'],
+])('a temporary folder %s', async (_, name, control) => {
   await using folder = await tempDir()
   await chmod(folder.path, 0o755)
-  const spaced = join(folder.path, 'with spaces')
-  await mkdir(spaced, { mode: 0o755 })
-  const env = { ...process.env, TMPDIR: spaced }
-  const command = [script, 'offline', 'once:launcher']
+  await mkdir(join(folder.path, 'with spaces'), { mode: 0o755 })
+  await symlink('/var/tmp', join(folder.path, 'link'))
+  const env = { ...process.env, TMPDIR: join(folder.path, name) }
+  const command = [script, 'offline', `once:${control}`]
   const { stdout } = await promisify(execFile)(process.execPath, command, { env, timeout: patienceMs })
   const { probes } = JSON.parse(stdout) as Verification
   expect(probes.length).toBeGreaterThan(0)
