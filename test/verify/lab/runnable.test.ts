@@ -22,10 +22,12 @@ const verifyWithout = async (...shut: readonly string[]): Promise<string> => {
 test.each([
   ['may have spaces in its path', 'with spaces', 'launcher'],
   ['may be a link', 'link', 'no-new-privileges'],
+  ['may have letters of any language in its path', 'Ordner für Klöns', 'first-process'],
 ])('a temporary folder %s', async (_, name, control) => {
   await using folder = await tempDir()
   await chmod(folder.path, 0o755)
-  await mkdir(join(folder.path, 'with spaces'), { mode: 0o755 })
+  for (const made of ['with spaces', 'Ordner für Klöns'])
+    await mkdir(join(folder.path, made), { mode: 0o755 })
   await symlink('/var/tmp', join(folder.path, 'link'))
   const env = { ...process.env, TMPDIR: join(folder.path, name) }
   const command = [script, 'offline', `once:${control}`]
