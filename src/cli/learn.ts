@@ -65,6 +65,8 @@ export function registerLearn(profile: Command): void {
 
 async function learn(command: string, args: readonly string[], flags: LearnFlags): Promise<void> {
   using interrupted = interruption()
+  // Of what is written for the proof a part is everybody's to read, and a draft that others could write is refused.
+  process.umask(0o022)
   const { learnProfile } = await import('../verify/learn/learn.ts')
   await judgeFlags(flags)
   await judgeName(nameFor(flags))

@@ -86,6 +86,8 @@ async function verify(flags: VerifyFlags): Promise<void> {
   const host = thisHost()
   const call = callOf(flags)
   using interrupted = interruption()
+  // What is planted is everybody's to read, so that only a sandbox can be what shuts it, and nobody else's to write.
+  const usual = process.umask(0o022)
   const { drivers, unusable } = await driversFor(flags, host)
   for (const { driver, why } of unusable) hint(`${driver} makes no sandbox here: ${visible(why)}`)
   const subjects = await subjectsOf({ ...flags, isAll: flags.all === true, call, drivers }, host)
@@ -103,6 +105,7 @@ async function verify(flags: VerifyFlags): Promise<void> {
     return { verification, placeOf: subject.placeOf }
   })
   interrupted[Symbol.dispose]()
+  process.umask(usual)
   const report = formats[flags.json === true ? 'json' : flags.format]({
     version: packageVersion(),
     folder: process.cwd(),

@@ -156,3 +156,17 @@ test.each([
   expect([said.status, said.out]).toEqual([7, ''])
   expect(said.err).toContain(way)
 })
+
+test('a draft is proven where the umask lets others write', async () => {
+  await using at = await openPackage('echo.mjs')
+  await using home = await tempDir()
+  const asked = [cli, 'profile', 'learn', '--', process.execPath, at.server]
+  const env = { HOME: home.path, PATH: process.env['PATH'] }
+  const child = spawn('sh', ['-c', 'umask 000; exec "$0" "$@"', process.execPath, ...asked], {
+    env,
+    stdio: 'pipe',
+  })
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  expect(await text(child.stderr)).toContain('pass under the draft')
+  expect(await ended).toBe(0)
+})

@@ -1,6 +1,7 @@
 // sallyport verify, as CI runs it: what is stated is tried in real sandboxes, and the exit status says what came of it.
 import { spawn } from 'node:child_process'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -156,4 +157,17 @@ describe('before anything is tried', () => {
     expect(said.err).toContain(code)
     expect(said.err.trimEnd()).not.toContain('\n')
   })
+})
+
+test('what it plants is for all to read, whatever the umask of whoever asks, and its report is as that has it', async () => {
+  await using home = await tempDir()
+  const out = join(home.path, 'report.json')
+  const asked = [cli, 'verify', '--profile', 'offline', '--json', '--out', out]
+  const env = { HOME: home.path, PATH: process.env['PATH'] }
+  const child = spawn('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...asked], {
+    env,
+    stdio: 'ignore',
+  })
+  expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)
+  expect((await stat(out)).mode & 0o777).toBe(0o600)
 })
