@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { Verification } from '../../../src/verify/result.ts'
@@ -9,7 +10,7 @@ import { patienceMs } from '../../support/patience.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { isSound } from '../../support/verification.ts'
 
-const script = new URL('../../support/run-verify.ts', import.meta.url).pathname
+const script = fileURLToPath(new URL('../../support/run-verify.ts', import.meta.url))
 
 /** Verifies a part of a profile where nothing in these folders may be executed. */
 const verifyWithout = async (...shut: readonly string[]): Promise<string> => {
