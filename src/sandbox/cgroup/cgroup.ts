@@ -152,12 +152,14 @@ function setLimit(base: CgroupBase, control: Control, directory: string, limits:
       if (!isBounded) throw thrown
       // Version 1 refuses a quota above that of a group higher up, which holds then, and is the stricter: it is set here, too
       const above = quotaAbove(directory)
-      if (above !== null) write(directory, file, above)
+      if (above !== null && above >= leastQuotaUs) write(directory, file, above)
     }
   }
 }
 
 const quotaFile = 'cpu.cfs_quota_us'
+/** The kernel takes none that is smaller */
+const leastQuotaUs = 1000
 
 /** The least of the quotas above a group, for the group's own period, µs; null where none can be seen, as from a container. */
 function quotaAbove(directory: string): number | null {

@@ -98,26 +98,28 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
   })
 
   const cpuBase = hostSupport.bases.cpu
-  test.runIf(cpuBase?.version === 1)(
-    'has the share of a group higher up, where that is the smaller, in its own files',
-    async () => {
-      const above = join(cpuBase?.path ?? '', `above-${process.pid}`)
-      mkdirSync(above)
-      try {
-        writeFileSync(join(above, 'cpu.cfs_period_us'), '20000')
-        writeFileSync(join(above, 'cpu.cfs_quota_us'), '2000')
-        await anew({
-          ...hostSupport,
-          bases: { ...without('memory').bases, cpu: { version: 1, path: above } },
-        })
-        const file = group.joinFiles.find((path) => path.startsWith(`${above}/`)) ?? ''
-        expect(readFileSync(join(dirname(file), 'cpu.cfs_quota_us'), 'utf8')).toBe('10000\n') // of 100 000
-      } finally {
-        await root[Symbol.asyncDispose]()
-        rmdirSync(above)
-      }
-    },
-  )
+  test.runIf(cpuBase?.version === 1).each([
+    [
+      'has the share of a group higher up, where that is the smaller, in its own files',
+      2000,
+      20_000,
+      '10000',
+    ],
+    ['has none in its own files where that share is less than the kernel takes', 1000, 1_000_000, '-1'],
+  ])('%s', async (_, quotaUs, periodUs, own) => {
+    const above = join(cpuBase?.path ?? '', `above-${process.pid}`)
+    mkdirSync(above)
+    try {
+      writeFileSync(join(above, 'cpu.cfs_period_us'), `${periodUs}`)
+      writeFileSync(join(above, 'cpu.cfs_quota_us'), `${quotaUs}`)
+      await anew({ ...hostSupport, bases: { ...without('memory').bases, cpu: { version: 1, path: above } } })
+      const file = group.joinFiles.find((path) => path.startsWith(`${above}/`)) ?? ''
+      expect(readFileSync(join(dirname(file), 'cpu.cfs_quota_us'), 'utf8')).toBe(`${own}\n`) // of 100 000
+    } finally {
+      await root[Symbol.asyncDispose]()
+      rmdirSync(above)
+    }
+  })
 
   test('holds a spinning process to its share of a core', async () => {
     const child = run('spin')
