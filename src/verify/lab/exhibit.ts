@@ -59,7 +59,7 @@ export const makeExhibit = async (janitor: Pick<Janitor, 'takes'>): Promise<Exhi
   }
   const isRoot = process.geteuid?.() === 0
   const because = isRoot
-    ? `in neither of ${parents().join(' and ')} a file gives whoever executes it the capability that it has`
+    ? `in none of ${parents().join(' and ')} a file gives whoever executes it the capability that it has`
     : 'none of the usual programs here has capabilities, and only root can give a file any'
   try {
     const capable = await (isRoot ? plant : find)(janitor, folders)

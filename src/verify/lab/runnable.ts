@@ -1,5 +1,6 @@
 // Where the probes' program is put so that any user of the host may execute it: not everything that holds temporary files lets programs run.
-import { access, chmod, constants, copyFile } from 'node:fs/promises'
+import { accessSync, constants } from 'node:fs'
+import { access, chmod, copyFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
@@ -7,11 +8,20 @@ import { errnoOf } from '../../lib/missing.ts'
 import { findProbesBinary } from '../../sandbox/init-binary.ts'
 
 /**
- * Folders for temporary files, of which the first may be on a file system that is mounted noexec, as hardened machines have it. Of
- * one with a space in its path nothing can be the interpreter that the first line of a script names.
+ * Folders for temporary files that take some, of which the first may be on a file system that is mounted noexec, as hardened machines
+ * have it. Of one with a space in its path nothing can be the interpreter that the first line of a script names.
  */
 export const parents = (): readonly string[] =>
-  [...new Set([tmpdir(), '/var/tmp'])].filter((folder) => !/\s/.test(folder))
+  [...new Set([tmpdir(), '/var/tmp'])].filter((folder) => !/\s/.test(folder) && takesFiles(folder))
+
+function takesFiles(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /**
  * Copies the program into the first of the folders in which it may be executed, and returns its path. `folderIn` gives the folder
@@ -27,7 +37,7 @@ export const placeProgram = async (folderIn: (parent: string) => Promise<string>
   }
   throw new SallyportError(
     'ERR_USAGE',
-    `no program can be executed in ${parents().join(' or ')}: mounted noexec; one is put there for this, so set TMPDIR to a folder in which programs may run`,
+    `no program can be executed in ${parents().join(' or ') || tmpdir()}: mounted noexec, or with a space in its path; one is put there for this, so set TMPDIR to a folder in which programs may run`,
   )
 }
 

@@ -46,10 +46,15 @@ describe.runIf(process.getuid?.() === 0)('where no program may be executed', () 
     expect(probes.filter(({ verdict }) => !isSound(verdict))).toEqual([])
   })
 
+  test('in /tmp, and /var/tmp takes no file, the error says so, and what helps', async () => {
+    const said = verifyWithout('/tmp', '-o ro /var/tmp').catch((error: { stderr: string }) => error.stderr)
+    expect(await said).toContain('no program can be executed in /tmp: mounted noexec')
+  })
+
   test('in neither, the error says so, and what helps', async () => {
     const said = verifyWithout('/tmp', '/var/tmp').catch((error: { stderr: string }) => error.stderr)
     expect(await said).toContain(
-      'no program can be executed in /tmp or /var/tmp: mounted noexec; one is put there for this, so set TMPDIR to a folder in which programs may run',
+      'no program can be executed in /tmp or /var/tmp: mounted noexec, or with a space in its path; one is put there for this, so set TMPDIR to a folder in which programs may run',
     )
   })
 })
