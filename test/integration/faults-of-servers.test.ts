@@ -127,6 +127,16 @@ async function endOf(id: string): Promise<readonly { readonly to: unknown; reado
   }
   return states
 }
+/** Why its processes came to be as they are, until one is ready again. */
+async function reasonsOf(name: string): Promise<readonly unknown[]> {
+  const reasons = []
+  for await (const { type, server, detail } of client.events({ since: 0 })) {
+    if (type !== 'instance/state' || server !== name) continue
+    reasons.push(detail['reason'])
+    if (detail['to'] === 'ready' && reasons.some((reason) => reason !== null)) break
+  }
+  return reasons
+}
 const intentsOf = (server: string): number =>
   bodiesOf(at.stateDir, 'call.intent').filter((one) => one['server'] === server).length
 
@@ -139,6 +149,8 @@ test.each(rows)('$title: its call ends once, and nothing of it is left', async (
   await eventually(() => outcomesOf(way).length === earlier + 2)
   expect(outcomesOf(way).slice(earlier)).toEqual(['result', outcome])
   if (why !== null) expect(endsOf(way).at(-1)?.['detail']).toMatch(why)
+  if (way === 'hog')
+    expect(await reasonsOf(way)).toContain('it was killed because it went over its memory limit')
   const { pid } = await eventually(async () => {
     const view = await instance(way)
     return view?.state === 'ready' && (view.pid === before) === isSame && view
