@@ -1,5 +1,5 @@
 // Permits: what lets one call through the boundary, once, for a short time, as it was decided and no other way.
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { BriefMap } from '../lib/brief-map.ts'
 
 /** Everything that a permit is bound to. */
@@ -91,7 +91,7 @@ export interface PermitView {
 
 /** Issues, checks and revokes permits. The table in memory is the authority: a permit that is not in it is no permit. */
 export class Permits {
-  readonly #key = randomBytes(32).toString('hex')
+  readonly #key = createSecretKey(randomBytes(32))
   readonly #live = new BriefMap<Permit>()
   readonly #now: () => number
   #counter = 0
@@ -192,8 +192,8 @@ export class Permits {
   }
 }
 
-/** One-shot, since an Hmac object costs more than the whole call. Half of the digest, since a whole one could be gone on from. */
-function macOf(key: string, { id, expiresAt, binding: b }: Omit<Permit, 'mac'>): string {
+/** HMAC-SHA256, as hex, over all that a permit says. */
+function macOf(key: KeyObject, { id, expiresAt, binding: b }: Omit<Permit, 'mac'>): string {
   const text = JSON.stringify([
     id,
     expiresAt,
@@ -208,7 +208,7 @@ function macOf(key: string, { id, expiresAt, binding: b }: Omit<Permit, 'mac'>):
     b.trustEpoch,
     b.principal,
   ])
-  return hash('sha256', key + text).slice(0, 32)
+  return createHmac('sha256', key).update(text).digest('hex')
 }
 
 const isSame = (a: readonly string[], b: readonly string[]): boolean =>
