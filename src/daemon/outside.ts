@@ -93,8 +93,8 @@ export function recordOf(governance: () => Governance, emit: Emit): EgressRecord
     violateScope: (server, detail) => governance().violateScope(server, detail),
     async distrust(server, detail) {
       const { ledger, consequences } = governance()
-      for (const tool of ledger.accepted(server)?.tools.keys() ?? [])
-        await consequences.violate(server, tool, 'MP-FH-008', detail)
+      const tools = [...(ledger.accepted(server)?.tools.keys() ?? [])]
+      await consequences.violate(server, tools, 'MP-FH-008', detail)
     },
   }
 }

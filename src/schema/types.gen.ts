@@ -602,7 +602,7 @@ export interface Config {
      */
     trusted_after: number
     /**
-     * What a violation resets
+     * What a violation resets: its tools, or every tool of the server, each once for what happened at once
      */
     contaminate: 'tool' | 'server'
   }

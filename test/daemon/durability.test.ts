@@ -78,7 +78,7 @@ describe('what takes away', () => {
       permits.issue({ identity: 'fixture/one@1.0.0#1' } as never, 60_000)
       {
         await using _broken = await broken(one)
-        await expect(consequences.violate('fixture', 'one', 'MP-FH-003', 'x')).rejects.toMatchObject({
+        await expect(consequences.violate('fixture', ['one'], 'MP-FH-003', 'x')).rejects.toMatchObject({
           code: 'ERR_JOURNAL',
         })
         await expect(consequences.quarantine('fixture', 'MP-FH-008', 'y')).rejects.toThrow()
@@ -158,7 +158,7 @@ describe('what gives', () => {
         const settle = () => policy.governor.settle(admission, good)
         await new Promise(setImmediate)
         if (isOutcomeFirst) settle()
-        const violated = governance.consequences.violate('fixture', 'one', 'MP-FH-003', 'x')
+        const violated = governance.consequences.violate('fixture', ['one'], 'MP-FH-003', 'x')
         if (!isOutcomeFirst) settle()
         await violated
         await eventually(() => types(one).includes('call.outcome'))
@@ -187,7 +187,7 @@ test('a daemon that starts comes to what the last one had come to, after any seq
       const name = (): string => (random(2) === 0 ? 'one' : 'two')
       const acts = [
         () => accept(one),
-        () => governance.consequences.violate('fixture', name(), 'MP-FH-003', 'x'),
+        () => governance.consequences.violate('fixture', [name()], 'MP-FH-003', 'x'),
         () => governance.consequences.quarantine('fixture', 'MP-FH-005', 'y'),
         () => governance.add({ type: 'server.released', body: { server: 'fixture', reason: '' } }),
         () => governance.consequences.reset('fixture', name(), '', by),
@@ -221,7 +221,7 @@ describe('a permit between its issue and the boundary', () => {
     ['an operator revokes it', ({ at }) => at.governance.permits.revoke(() => true), 'authenticity'],
     [
       'its tool violates',
-      ({ at }) => at.governance.consequences.violate('fixture', 'one', 'MP-FH-003', 'x'),
+      ({ at }) => at.governance.consequences.violate('fixture', ['one'], 'MP-FH-003', 'x'),
       'authenticity',
     ],
     [

@@ -45,7 +45,7 @@ async function accept(at: Life): Promise<void> {
 async function violate(at: Life, state: string): Promise<void> {
   renameSync(at.directory, join(state, 'journal.away'))
   const { consequences } = at.governance
-  await expect(consequences.violate(name, 'echo', 'MP-FH-003', 'it changed')).rejects.toMatchObject({
+  await expect(consequences.violate(name, ['echo'], 'MP-FH-003', 'it changed')).rejects.toMatchObject({
     code: 'ERR_JOURNAL',
   })
   await expect(at.governance.violateScope(name, 'it reached out')).rejects.toMatchObject({
@@ -197,7 +197,7 @@ test('a journal whose end was cut off begins with a record that says so', async 
   await using dir = await tempDir()
   {
     await using at = await life(dir.path)
-    await at.governance.consequences.violate(name, 'echo', 'MP-FH-003', 'it changed')
+    await at.governance.consequences.violate(name, ['echo'], 'MP-FH-003', 'it changed')
   }
   const directory = join(dir.path, 'journal')
   const path = segmentPath(directory, listSegments(directory).at(-1) ?? 0)

@@ -49,12 +49,12 @@ export class Consequences implements AsyncDisposable {
     )
   }
 
-  /** Resets a tool's trust, or that of every tool of its server where violations contaminate. */
-  async violate(server: string, tool: string, failure: string, detail: string): Promise<void> {
+  /** Resets the trust of the tools that one event speaks against, or of every tool of their server where violations contaminate: each once. */
+  async violate(server: string, tools: readonly string[], failure: string, detail: string): Promise<void> {
     const { settings, ledger } = this.#ports
     const all = [...(ledger.accepted(server)?.tools.keys() ?? [])]
-    const tools = settings.trust.contaminate === 'server' ? [...new Set([tool, ...all])] : [tool]
-    await this.#debts.owe(tools.map((name) => this.#violated(server, name, failure, detail)))
+    const reached = settings.trust.contaminate === 'server' ? [...new Set([...tools, ...all])] : tools
+    await this.#debts.owe(reached.map((name) => this.#violated(server, name, failure, detail)))
   }
 
   /** Halts a server for all until an operator releases it; every tool's trust is reset, and no approval of anything of it stands. */

@@ -14,6 +14,7 @@ import type { InstanceId } from '../../lib/ids.ts'
 import type { Observation, Peer } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
+import type { Consequences } from './consequences.ts'
 import { acceptance, beyondWords, event, mendOf, undeclaredWords } from './failure-events.ts'
 import {
   choose,
@@ -42,7 +43,7 @@ export interface SurfacePorts extends Reading {
   readonly replaced: (server: string) => void
   /** Most tools of a server that are accepted on the operator's standing word, over all that it ever lists */
   readonly toolLimit: () => number
-  readonly violate: (server: string, tool: string, failure: string, detail: string) => Promise<void>
+  readonly violate: Consequences['violate']
   readonly quarantine: (server: string, failure: string, reason: string) => Promise<void>
 }
 
@@ -211,11 +212,10 @@ export class Surfaces {
     if (fresh.length === 0) return
     const became = Object.fromEntries(fresh.map((name) => [name, digests.get(name) ?? '']))
     const tools = fresh.filter((name) => name !== everythingElse)
+    const why = 'it is listed otherwise than when it was accepted'
     // Trust goes first: of a daemon that is killed in between, the next one finds the change again.
     await Promise.all([
-      ...tools.map((tool) =>
-        violate(server, tool, 'MP-FH-003', 'it is listed otherwise than when it was accepted'),
-      ),
+      tools.length === 0 ? null : violate(server, tools, 'MP-FH-003', why),
       add({ type: 'surface.changed', body: { server, became } }),
     ])
     emit(event('surface/changed', server, { tools: fresh, failure: 'MP-FH-003' }))

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { recordOf } from '../../../src/daemon/outside.ts'
 import { approvalMethods } from '../../../src/daemon/methods/approval-methods.ts'
 import { EventLog } from '../../../src/daemon/events.ts'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
@@ -348,7 +349,7 @@ describe('what stood on a tool', () => {
     await approved(at, 'policy')
     const { governance, directory } = at.all.governed
     await rename(directory, `${directory}.away`)
-    await governance.consequences.violate('fixture', 'echo', 'MP-FH-003', 'a test').catch(() => undefined)
+    await governance.consequences.violate('fixture', ['echo'], 'MP-FH-003', 'a test').catch(() => undefined)
     expect(governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1, tier: 'untrusted' })
     expect(governance.approvals.standing()).toEqual([])
     await rename(`${directory}.away`, directory)
@@ -479,6 +480,50 @@ describe('in an attached session', () => {
     })
     expect(outcomes.map(({ body }) => body)).toMatchObject([{ outcome: 'lost', subject: 'wait' }])
   })
+})
+
+test.each([
+  ['tool', { one: 1, two: 1, three: 0 }],
+  ['server', { one: 1, two: 1, three: 1 }],
+] as const)(
+  'with contaminate: %s a change of two tools at once is one violation of each that it reaches',
+  async (contaminate, epochs) => {
+    const server = serverSettings('echo.mjs')
+    const trust = { provisionalAfter: 10, trustedAfter: 50, contaminate }
+    const emit = (): void => undefined
+    await using all = await governed({ servers: [server], rules: allowAll, emit, settings: { trust } })
+    const listed = (description: string) =>
+      new Map(
+        ['one', 'two', 'three'].map((name) => [
+          name,
+          { name, description: name === 'three' ? 'the same' : description, inputSchema: { type: 'object' } },
+        ]),
+      )
+    const instance = newInstanceId()
+    const seen = (description: string) =>
+      all.policy.governor.observe({ server, instance, tools: listed(description), rest: {} })
+    await seen('before')
+    await seen('after')
+    const { ledger } = all.governance
+    const found = Object.keys(epochs).map((tool) => [tool, ledger.trust(server.name, tool)] as const)
+    expect(Object.fromEntries(found.map(([tool, { epoch }]) => [tool, epoch]))).toEqual(epochs)
+    for (const [tool, { history }] of found) expect(history).toHaveLength(epochs[tool as keyof typeof epochs])
+    expect(all.records().filter(({ type }) => type === 'trust.violated')).toHaveLength(
+      Object.values(epochs).filter(Boolean).length,
+    )
+  },
+)
+
+test('a credential that went where it may not, which may be any tool’s doing, is one violation of each', async () => {
+  const server = serverSettings('echo.mjs')
+  const trust = { provisionalAfter: 10, trustedAfter: 50, contaminate: 'server' } as const
+  const emit = (): void => undefined
+  await using all = await governed({ servers: [server], rules: allowAll, emit, settings: { trust } })
+  const tools = new Map(['one', 'two'].map((name) => [name, { name, inputSchema: { type: 'object' } }]))
+  await all.policy.governor.observe({ server, instance: newInstanceId(), tools, rest: {} })
+  await recordOf(() => all.governance, emit).distrust(server.name, 'a test')
+  for (const tool of tools.keys())
+    expect(all.governance.ledger.trust(server.name, tool)).toMatchObject({ epoch: 1 })
 })
 
 test('an accepted tool beyond what is looked at is not called, is told of, and is neither changed nor accepted anew', async () => {
