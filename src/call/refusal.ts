@@ -18,7 +18,7 @@ export const refusals = {
 
 /** The error that a caller is told; nothing was sent. A reason that names a key of the arguments is as long as the host made that, and is cut. */
 export const denied = (
-  proposal: Pick<Proposal, 'server' | 'subject'>,
+  proposal: { readonly server: Pick<Proposal['server'], 'name'>; readonly subject: string },
   code: ConstructorParameters<typeof SallyportError>[0],
   reason: string,
   rule: string | null = null,

@@ -71,16 +71,16 @@ test.each(greeted)(
     expect(await at.call('echo', { text: 'x' })).toBe(null)
     // Two of one name are none: it does not list what is to be called.
     await writeFile(`${at.record}.turned`, JSON.stringify({ name: 'change' }))
-    expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
+    expect(await at.call('echo', { text: 'x' })).toBe('ERR_TOOL_NOT_FOUND')
     expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 0 })
     await writeFile(`${at.record}.turned`, JSON.stringify({ description: 'Say it to everybody.' }))
-    expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
-    expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
+    expect(await at.call('echo', { text: 'x' })).toBe('ERR_DECLARATION_MISMATCH')
+    expect(await at.call('echo', { text: 'x' })).toBe('ERR_DECLARATION_MISMATCH')
     const refused = at.governed.records().filter(({ type }) => type === 'call.denied')
-    const why =
-      /: (authenticity|identity): .*fixture lists echo otherwise .*sallyport accept fixture; nothing/
+    const reason = expect.stringMatching(/fixture lists echo otherwise .*sallyport accept fixture$/) as string
     for (const { body } of refused.slice(-2))
-      expect(body).toMatchObject({ reason: expect.stringMatching(why) as string })
+      expect(body).toMatchObject({ failure: 'MP-FH-003', check: null, reason })
+    expect(at.governed.governance.permits.list()).toEqual([])
     expect(calls(at)).toEqual(['tools/call', 'tools/call'])
     expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1 })
   },
@@ -114,7 +114,7 @@ test.each(turns)(
     await using at = await stage(way, { echo: 'allow', instance: 'call' })
     expect(await at.call('echo', { text: 'x' })).toBe(null)
     await writeFile(`${at.record}.${when}`, JSON.stringify(anew))
-    expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
+    expect(await at.call('echo', { text: 'x' })).toBe('ERR_DECLARATION_MISMATCH')
     expect(calls(at)).toEqual(['tools/call'])
     expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1 })
   },
