@@ -2,10 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { RawJson } from '../../src/lib/raw-json.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
+import type { Governed } from '../support/governance.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
+import { patienceMs } from '../support/patience.ts'
+import { caller, superviseAll } from '../support/supervisor.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const scripted = (more: Parameters<typeof serverSettings>[1] = {}): Promise<HostEnd> =>
@@ -21,6 +25,12 @@ async function introduced(): Promise<HostEnd> {
   await host.answer('i')
   return host
 }
+
+const outcomesOf = (all: Governed): readonly unknown[] =>
+  all
+    .records()
+    .filter(({ type }) => type === 'call.outcome')
+    .map(({ body }) => body)
 
 const base64 = (replies: readonly (string | Buffer)[]): string =>
   Buffer.concat(replies.flatMap((reply) => [Buffer.from(reply), Buffer.from('\n')])).toString('base64')
@@ -47,8 +57,8 @@ test.each([
   ['an object as id', ok('{"id":1}'), garbage],
   ['a result with a null id', ok('null'), garbage],
   ['no id', '{"jsonrpc":"2.0","result":{}}', garbage],
-  ['result and error', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}', garbage],
-  ['neither', '{"jsonrpc":"2.0","id":1}', garbage],
+  ['neither result nor error, for nobody', '{"jsonrpc":"2.0","id":99}', garbage],
+  ['result and error, for a true id', '{"jsonrpc":"2.0","id":true,"result":{},"error":{}}', garbage],
   ['two ids', '{"jsonrpc":"2.0","id":1,"id":2,"result":{}}', garbage],
   ['two results', '{"jsonrpc":"2.0","id":1,"result":{},"result":{"a":1}}', garbage],
   ['an id in another case', '{"jsonrpc":"2.0","id":1,"ID":2,"result":{}}', garbage],
@@ -76,6 +86,12 @@ test.each([
   ],
   ['depth without end', ok('1', '['.repeat(100_000)), 'nested deeper than 1000'],
   ['bad text', Buffer.from(ok('1', '"\xff"'), 'latin1'), 'not UTF-8'],
+  [
+    'result and error',
+    '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}',
+    'one of result',
+  ],
+  ['neither result nor error', '{"jsonrpc":"2.0","id":1}', 'one of result'],
 ])('%s ends the call that it answers by name, and nothing else', async (_what, line, why) => {
   await using host = await scripted()
   host.send(tell('1', line))
@@ -83,12 +99,53 @@ test.each([
     message: expect.stringMatching(
       new RegExp(`^mcp server fixture gave an answer that cannot be read: .*${why}`),
     ),
-    data: { code: 'ERR_SERVER_PROTOCOL' },
+    data: { code: 'ERR_SERVER_PROTOCOL', retryable: false },
   })
   expect(host.eventsOf(garbage)).toHaveLength(1)
+  await eventually(() => outcomesOf(host.governed).length > 0)
+  expect(outcomesOf(host.governed)).toMatchObject([
+    { outcome: 'error', detail: expect.stringContaining('gave an answer that cannot be read') },
+  ])
   host.send(tell('2', ok('2')))
   await host.answer(2)
 })
+
+const noAnswers = ['{"result":{},"error":{"code":1,"message":""}}', '{}']
+
+test.each(noAnswers.flatMap((members) => [[members, 'session'] as const, [members, 'call'] as const]))(
+  'a control call that is answered with %s ends at once, whatever its process (instance: %s)',
+  async (members, instance) => {
+    await using all = await superviseAll([serverSettings('garbage.mjs', { instance })])
+    const call = {
+      server: 'fixture',
+      tool: 'malformed',
+      arguments: new RawJson(JSON.stringify({ members })),
+      timeoutMs: null,
+      generation: null,
+      lineage: null,
+    }
+    const signal = AbortSignal.timeout(patienceMs)
+    await expect(all.supervisor.call(caller(), call, { signal })).rejects.toMatchObject({
+      code: 'ERR_SERVER_PROTOCOL',
+    })
+    await eventually(() => outcomesOf(all.governed).length > 0)
+    expect(outcomesOf(all.governed)).toMatchObject([{ outcome: 'error' }])
+  },
+)
+
+test.each(noAnswers)(
+  'a call of a session in a process of its own that is answered with %s ends at once',
+  async (members) => {
+    await using host = await attach(serverSettings('garbage.mjs', { instance: 'call' }))
+    host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+    await host.answer('i')
+    const params = { name: 'malformed', arguments: { members } }
+    host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_SERVER_PROTOCOL' })
+    await eventually(() => outcomesOf(host.governed).length > 0)
+    expect(outcomesOf(host.governed)).toMatchObject([{ outcome: 'error' }])
+  },
+)
 
 test('a call of nobody’s that is nested too deep is garbage like any other', async () => {
   await using host = await scripted()

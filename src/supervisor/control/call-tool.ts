@@ -101,6 +101,7 @@ const endings: Readonly<Partial<Record<ErrorCode, Outcome['kind']>>> = {
   ERR_CALL_TIMEOUT: 'timeout',
   ERR_CALL_CANCELLED: 'cancelled',
   ERR_SECRET_IN_RESULT: 'error',
+  ERR_SERVER_PROTOCOL: 'error',
 }
 
 /** The way to the server, or why there is none; for what rules deny anyway no server is started. */

@@ -51,7 +51,8 @@ export async function ownAnswer(
   } catch (thrown) {
     const error = SallyportError.from(thrown)
     const bytes = error instanceof SecretInResult ? error.redacted : null
-    const kind = error.code === 'ERR_CALL_TIMEOUT' ? 'timeout' : bytes === null ? 'lost' : 'error'
+    const isAnswered = bytes !== null || error.code === 'ERR_SERVER_PROTOCOL'
+    const kind = error.code === 'ERR_CALL_TIMEOUT' ? 'timeout' : isAnswered ? 'error' : 'lost'
     return { kind, bytes, detail: error.message, line: errorLine(id, error) }
   }
 }

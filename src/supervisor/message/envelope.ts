@@ -44,7 +44,7 @@ export type Envelope =
       /** The id to answer with, where one could be read */
       readonly id: MessageId | null
       readonly error: SallyportError
-      /** The request that this would answer, if it were not nested too deep to be read */
+      /** The request that this would answer, if it were not nested too deep to be read, or said both how that went or neither */
       readonly answers: MessageId | null
     }
 
@@ -210,7 +210,8 @@ function classify(text: string, start: number, end: number, found: readonly Memb
     return { kind: 'request', text, start, end, id, method: name, params }
   }
   if (idSpan === null || (result === null) === (error === null)) {
-    return invalid(id, 'ERR_INVALID_REQUEST', 'a message has a method, or an id and one of result and error')
+    const what = 'a message has a method, or an id and one of result and error'
+    return invalid(id, 'ERR_INVALID_REQUEST', what, id)
   }
   if (id === null && text.slice(idSpan.start, idSpan.end) !== 'null') {
     return invalid(
