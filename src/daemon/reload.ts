@@ -128,6 +128,7 @@ async function goOver(
       governance.resume(changes.added)
       const isSamePolicy = digestOfPolicy(before) === digestOfPolicy(now)
       ended = governance.reloaded(isSamePolicy ? new Set(affected) : null)
+      supervisor.review()
     },
   })
   for (const { server, code, reason } of leftOut) log.warn({ server, code, reason }, 'server is left out')

@@ -122,6 +122,11 @@ export interface Governor {
   refuse(admission: Admission, error: SallyportError): Promise<SallyportError>
   /** Records how an admitted call ended; to be called once for each. False where it was refused by then, and nothing is recorded */
   settle(admission: Admission, outcome: Outcome): boolean
+  /**
+   * Null where what an admitted request has begun, and what lasts, may go on by what holds now: that was allowed is allowed, that
+   * a person said yes to is not denied, and no hold covers it. Otherwise it is to end, is recorded and told as ended, and this is why.
+   */
+  lasts(admission: Admission, request: GovernedRequest): SallyportError | null
   /** Compares a surface with the accepted one and records what is new; calls of the instance are admitted on it */
   observe(seen: Observation): Promise<void>
   /**

@@ -38,6 +38,7 @@ export const recordTypes = [
   'server.released',
   'server.removed',
   'snapshot.refused',
+  'subscription.ended',
   'surface.accepted',
   'surface.changed',
   'trust.reset',

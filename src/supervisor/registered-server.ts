@@ -190,6 +190,9 @@ export class RegisteredServer implements AsyncDisposable {
     return true
   }
 
+  /** Ends what lasts of its sessions where policy does not let it go on. */
+  readonly review = (): void => this.#sessions.forEach((session) => session.review())
+
   view(caller: Caller): ServerView {
     const { name, version, trust, profile, scope, enabled } = this.settings
     const instances = this.#instances(caller)
@@ -271,8 +274,7 @@ export class RegisteredServer implements AsyncDisposable {
   /** Counts an end that nobody asked for, and that is the server's own; true when the server is now quarantined. */
   #lost({ reason, isNoTry = false, needsAuth = false }: Lost): boolean {
     if (this.#quarantined !== null) return true
-    if (isNoTry || needsAuth) return false
-    if (!this.#storm.ended(performance.now())) return false
+    if (isNoTry || needsAuth || !this.#storm.ended(performance.now())) return false
     const { storm, steadyS } = this.settings.restart
     this.#ports.stormed(
       this.settings.name,

@@ -67,6 +67,11 @@ export class Supervisor implements AsyncDisposable {
     return former === undefined ? [] : former.retire(reason)
   }
 
+  /** Policy says something else by now, or may: what lasts of any session ends where it may not go on. */
+  review(): void {
+    for (const server of this.#servers.values()) server.review()
+  }
+
   /** Stops a server for everybody and forgets it, as `replace` does; resolves with the ids of what was running. */
   async remove(caller: Caller, name: string): Promise<readonly InstanceId[]> {
     this.#server(caller, name) // or there is no such server for this caller

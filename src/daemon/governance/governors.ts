@@ -27,6 +27,7 @@ import { ArgumentSchemas } from './argument-schemas.ts'
 import { confirm } from './confirm.ts'
 import { event, tellRefusal } from './failure-events.ts'
 import type { Tell } from './health.ts'
+import { lasts } from './lasting.ts'
 import { Outcomes } from './outcomes.ts'
 import type { Outfits } from '../machine/outfits.ts'
 import type { JournalRecorder } from './recorder.ts'
@@ -111,6 +112,8 @@ export class Governors implements AsyncDisposable {
       owe: (ended) => this.#outcomes.add(ended),
       refuse: (proposal, error) => tellRefusal(proposal, error, emit),
     }
+    const decide: Governor['decide'] = (request) =>
+      gate.decide(request, isProvisional(ledger.trust(request.server.name, request.subject)))
     return {
       admit: (proposal, waiting) =>
         new Promise((admitted, refused) => this.#govern(proposal, ports, waiting, { admitted, refused })),
@@ -123,8 +126,9 @@ export class Governors implements AsyncDisposable {
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => this.#observe(seen),
       validate: (seen) => validate(ledger, seen),
-      decide: (request) =>
-        gate.decide(request, isProvisional(ledger.trust(request.server.name, request.subject))),
+      decide,
+      lasts: (admission, request) =>
+        lasts(this.#parts, admission, decide(request), versionOf(admission.server)),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
       introduces: (server, instructions) => surfaces.introduces(server, instructions),
       confide: (...told) => confided.add(...told),

@@ -88,6 +88,7 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       const hold: HoldBody = { name: name ?? nameOf(server, tool, lineage), server, tool, lineage }
       expectFree(governance, hold)
       const held = governance.consequences.hold(hold, reason, actor(caller))
+      supervisor.review()
       // None of its calls comes before somebody lets it go.
       const isWhole = of !== null && tool === null && lineage === null
       const drained = isWhole ? machine.pools.drain(of, `the hold ${hold.name} stands on it`) : null

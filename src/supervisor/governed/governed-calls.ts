@@ -3,7 +3,7 @@ import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
 import { nowMs } from '../../lib/clock.ts'
 import { bugIn, contained } from '../message/contained.ts'
-import { type InstanceId, newCallId } from '../../lib/ids.ts'
+import type { InstanceId } from '../../lib/ids.ts'
 import { Together } from '../../lib/together.ts'
 import type { Admission, Outcome } from '../../schema/governor.ts'
 import { Alarm } from './alarm.ts'
@@ -18,10 +18,11 @@ import { evidenceOf, isTimed } from '../lanes/held.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { taskRefused } from './own-task.ts'
 import { ownAnswer } from './own-answer.ts'
+import { proposalOf } from './proposal.ts'
 import { refusalLine } from './refusal-line.ts'
 import { Patience } from '../lanes/patience.ts'
-import { comparingOf } from '../client/quiet.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
+import { Subscriptions } from '../lanes/subscriptions.ts'
 import { type Ending, taskBegun, taskIn, Tasks } from '../lanes/tasks.ts'
 import { kindOfListed } from '../message/tool-result.ts'
 import { noAnswer } from '../message/unavailable.ts'
@@ -36,6 +37,7 @@ export class GovernedCalls {
   /** Calls in processes of their own */
   readonly #own = new Map<string, AbortController>()
   readonly #tasks: Tasks
+  readonly subscriptions: Subscriptions
   readonly #starting: Together
   readonly #ending: Together
   #lastEnded: Sent | null = null
@@ -51,6 +53,7 @@ export class GovernedCalls {
       return next
     })
     this.#tasks = new Tasks(options.tasks)
+    this.subscriptions = new Subscriptions({ ...options, withdraw: this.#withdraw })
   }
 
   /** With those that the server's answers so far have begun and ended. */
@@ -169,7 +172,8 @@ export class GovernedCalls {
     const sentAt = nowMs()
     const dueAt = isTimed(held) ? talk.now(sentAt) + limitMs : Infinity
     this.#options.kept.send(request, line)
-    this.#sent.set(request.wireId.key, { admissions, sentAt, dueAt, asksTask, taskId })
+    const subscribing = this.subscriptions.sent(held, admissions)
+    this.#sent.set(request.wireId.key, { admissions, sentAt, dueAt, asksTask, taskId, subscribing })
     this.#alarm.by(dueAt)
     const [first] = admissions
     if (first !== undefined && first.process !== null)
@@ -212,7 +216,8 @@ export class GovernedCalls {
     if (patience.reason !== null) return patience.reason
     const { asks } = held
     const refused = denialOf(gate, server, asks) ?? this.tasks.obstacle(asks, server.name)
-    const surface = refused ?? taskRefused(server, held, talk.isLegacy) ?? this.#options.surface()
+    const full = refused ?? this.subscriptions.obstacle(held)
+    const surface = full ?? taskRefused(server, held, talk.isLegacy) ?? this.#options.surface()
     wanted()
     if (surface === null || surface instanceof SallyportError) return surface
     return surface.then(
@@ -221,30 +226,8 @@ export class GovernedCalls {
     )
   }
 
-  readonly #ask = (ask: Ask, asking: Asking): void => {
-    const { governor, server, session, principal, instance } = this.#options
-    governor.admitTo(
-      {
-        call: newCallId(),
-        kind: ask.kind,
-        server,
-        instance: instance(),
-        subject: ask.subject,
-        arguments: ask.arguments,
-        bytes: ask.bytes,
-        evidence: ask.evidence,
-        principal: principal.id,
-        peer: principal.attributes,
-        session,
-        lineage: asking.held.lineage,
-        obstacle: asking.obstacle,
-        comparing: comparingOf(server, this.#options.surface),
-        isPart: asking.admissions.length + 1 < asking.held.asks.length,
-      },
-      asking.patience,
-      asking,
-    )
-  }
+  readonly #ask = (ask: Ask, asking: Asking): void =>
+    this.#options.governor.admitTo(proposalOf(ask, asking, this.#options), asking.patience, asking)
 
   /** Ends what is due by now; returns when the next is. */
   #expire(now: number): number {
@@ -259,12 +242,21 @@ export class GovernedCalls {
 
   /** The server did not answer in time: it is told to stop, and the host need not wait (MP-FH-004). */
   #tooLate(key: string): void {
-    const { server, talk, say, toHost } = this.#options
+    const { server } = this.#options
+    const error = noAnswer(server, this.#sent.get(key)?.admissions[0]?.subject ?? 'a request')
+    this.#giveUp(key, 'timeout', error, `no answer within ${server.timeouts.callMs} ms`)
+  }
+
+  /** What lasts may not go on: the server is told so, and the host. */
+  readonly #withdraw = ({ wireId }: HostRequest, error: SallyportError): void =>
+    this.#giveUp(wireId.key, 'cancelled', error, 'it may not go on')
+
+  #giveUp(key: string, kind: Outcome['kind'], error: SallyportError, told: string): void {
+    const { talk, say, toHost } = this.#options
     const request = talk.expire(key)
     if (request === null) return
-    const error = noAnswer(server, this.#sent.get(key)?.admissions[0]?.subject ?? request.method)
-    this.#settle(key, 'timeout', null, error.message)
-    say(cancelledLine(request.wireId, `no answer within ${server.timeouts.callMs} ms`))
+    this.#settle(key, kind, null, error.message)
+    say(cancelledLine(request.wireId, told))
     toHost(errorLine(request.id, error))
   }
 
@@ -282,10 +274,11 @@ export class GovernedCalls {
   }
 
   #end(sent: Sent, ...[kind, bytes, detail]: Ending): void {
-    const { admissions, sentAt } = sent
+    const { admissions, sentAt, subscribing } = sent
     this.#lastEnded = sent
     const durationMs = Math.round((nowMs() - sentAt) * 1000) / 1000
     this.#settleAll(admissions, { kind, durationMs, bytes, detail })
+    if (subscribing !== null) this.subscriptions.over(subscribing, kind)
   }
 
   #settleAll(admissions: readonly Admission[], outcome: Outcome): void {

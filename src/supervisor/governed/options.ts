@@ -7,8 +7,11 @@ import type { Gate } from '../../schema/gate.ts'
 import type { Admission, Governor } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Conversation } from '../lanes/conversation.ts'
+import type { SessionHolding } from '../lanes/holding.ts'
 import type { Person } from '../lanes/person.ts'
+import type { Subscribing } from '../lanes/subscriptions.ts'
 import type { TaskIds } from '../lanes/tasks.ts'
+import type { Wire } from '../lanes/wire.ts'
 import type { MessageId } from '../message/message-id.ts'
 import type { KeptLines } from './kept-lines.ts'
 import type { OwnProcesses } from './own-processes.ts'
@@ -21,6 +24,7 @@ export interface GovernedCallsOptions {
   readonly governor: Governor
   readonly talk: Conversation
   readonly kept: KeptLines
+  readonly holding: SessionHolding
   readonly tasks: TaskIds
   readonly person: Person
   /** Null when the server's surface is known; otherwise resolves when it is */
@@ -34,6 +38,9 @@ export interface GovernedCallsOptions {
   readonly send: (line: string) => void
   /** Says a line of Sallyport's own to the server */
   readonly say: (line: string) => void
+  /** Has the server give up what the host is subscribed to, in the older era */
+  readonly unsubscribe: (uri: string) => void
+  readonly note: Wire['note']
   /** With the id of the request that it answers, a line that has no room gives way to a refusal */
   readonly toHost: (line: string, answers?: MessageId) => void
   /** Finds out whether the host is there, also where nothing is read of it at present */
@@ -52,4 +59,6 @@ export interface Sent {
   readonly asksTask: boolean
   /** The task that the request is about; not looked at, and mostly undefined */
   readonly taskId: unknown
+  /** Null where it is about no subscription */
+  readonly subscribing: Subscribing | null
 }

@@ -94,6 +94,11 @@ export class Conversation {
     )
   }
 
+  /** True for a request that was ended in the host's stead, and whose answer is not there yet. */
+  isLate(key: string): boolean {
+    return this.#givenUp.get(key)?.why === 'late'
+  }
+
   /** True while a question of the server's is with the host, or the host does not read. */
   get isStanding(): boolean {
     return this.#stands > 0
@@ -147,7 +152,7 @@ export class Conversation {
     return this.#giveUp(this.#resent.get(id.key) ?? id.key, 'cancelled')
   }
 
-  /** The host was told that no answer came in time; one that comes goes nowhere. Returns what is over, or null. */
+  /** The host was told why it has no answer to wait for; one that comes goes nowhere. Returns what is over, or null. */
   expire(key: string): HostRequest | null {
     return this.#giveUp(key, 'late')
   }

@@ -44,7 +44,7 @@ export interface Wire {
   cancelled(request: HostRequest, by: 'host' | 'server'): void
   /** Takes an answer to a request of Sallyport's own; false when it is none */
   own(response: Response): boolean
-  /** True for a notification of a subscription of Sallyport's own */
+  /** True for a notification that is not for the host: of a subscription of Sallyport's own, or of one that policy ended */
   hears(notification: Notification): boolean
   /** The server says how a task is, outside of an answer; `params` is its JSON, as it is recorded. False where the host is not to hear of it */
   taskSaid(params: string): boolean

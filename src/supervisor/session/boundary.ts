@@ -90,6 +90,9 @@ export class SessionBoundary {
       governor,
       talk,
       kept: new KeptLines(4 * server.output.lineBytes, this.holding),
+      holding: this.holding,
+      note: options.note,
+      unsubscribe: this.#unsubscribe,
       person: {
         server,
         questions: options.options.questions,
@@ -139,6 +142,11 @@ export class SessionBoundary {
     return !talk.isAsking && talk.hostRequests.values().some(isAnswered)
   }
 
+  /** Ends what lasts where policy does not let it go on. */
+  review(): void {
+    contained(() => this.#calls.subscriptions.review(), this.#options.broken)
+  }
+
   /** The host is gone: what waits for an operator is not sent. */
   leave(reason: SallyportError): void {
     for (const patience of this.#options.talk.held.values()) patience.leave(reason)
@@ -164,7 +172,7 @@ export class SessionBoundary {
       takeBack: (id) => this.#calls.takeBack(id),
       cancelled: (...request) => this.#calls.cancelled(...request),
       own: (response) => this.#requests.settle(response),
-      hears: (notification) => this.#requests.hears(notification),
+      hears: (said) => this.#requests.hears(said) || this.#calls.subscriptions.silences(said),
       taskSaid: (params) => this.#calls.tasks.said(params),
       declineTask: this.#declineTask,
       ownsTask: (id) => this.#calls.tasks.owns(id),
@@ -212,6 +220,12 @@ export class SessionBoundary {
     const inputResponses = Object.fromEntries(names.map((name) => [name, declined]))
     const update = this.#requests.request('tasks/update', ascii({ taskId, inputResponses }), true)
     update.catch(() => undefined) // the server goes, and the task with it
+  }
+
+  readonly #unsubscribe = (uri: string): void => {
+    const { talk } = this.#options
+    const end = this.#requests.request('resources/unsubscribe', ascii({ uri }), !talk.isLegacy)
+    end.catch(() => undefined) // the server goes, and the subscription with it
   }
 
   /** What waits for a server to be looked at makes one start, as what waits to be said does. */

@@ -101,6 +101,9 @@ export class Session implements AsyncDisposable {
     return Promise.race([this.ended, this.#instances.unproven])
   }
 
+  /** Ends what lasts of it where policy does not let it go on. */
+  readonly review = (): void => this.#boundary.review()
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop('Sallyport is stopping')
   }
@@ -140,6 +143,7 @@ export class Session implements AsyncDisposable {
   }
 
   #ready(instance: Serving): void {
+    clearTimeout(this.#deadline)
     instance.ready()
     this.#boundary.ready()
   }
@@ -147,10 +151,7 @@ export class Session implements AsyncDisposable {
   #answered(request: HostRequest, response: Response): boolean {
     this.#boundary.answered(request, response)
     if (request.route === 'probe' && this.#phase === 'probing') return this.#probed(request, response)
-    if (this.#instances.serving?.state === 'starting') {
-      clearTimeout(this.#deadline)
-      this.#ready(this.#instances.serving)
-    }
+    if (this.#instances.serving?.state === 'starting') this.#ready(this.#instances.serving)
     return true
   }
 
@@ -278,8 +279,7 @@ export class Session implements AsyncDisposable {
     this.#relay?.close()
     const instance = this.#instances.serving
     const why = (): string => reason ?? instance?.reason ?? 'it ended'
-    const isMeeting = instance?.state === 'starting'
-    const boundary = this.#boundary.stop(why(), isMeeting)
+    const boundary = this.#boundary.stop(why(), instance?.state === 'starting')
     const [isProven] = await Promise.all([this.#instances.stopAll(why()), boundary])
     if (isProven) await instance?.drained
     this.#boundary.end(unavailable(this.#options.server.name, why()), this.views())
