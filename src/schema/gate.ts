@@ -14,7 +14,7 @@ export type Shape = 'request' | 'notification'
  * - `handshake` as it came; its answer fixes the protocol version
  * - `probe` reaches only an instance that may die of it
  * - `filter` as it came; its answer loses the tools that policy denies
- * - `list` as it came; its answer loses the prompts or resources that policy denies
+ * - `list` as it came; its answer loses the prompts or resources that policy denies, or all where what is listed is not what was accepted
  * - `call` a tool call, and `govern` any other governed request, pass when `decide` allows
  * - `listen` is governed when it names resources, otherwise relayed
  * - `cancel` as it came; the request it names expects no answer any more

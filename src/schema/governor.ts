@@ -139,6 +139,8 @@ export interface Governor {
   decide(request: GovernedRequest): Decision
   /** True when the tool object is the accepted one, or nothing is held against showing it */
   shows(server: ServerSettings, instance: InstanceId | null, tool: unknown): boolean
+  /** False where no request of that method passes, since what the instance lists beside its tools is not what was accepted */
+  offers(server: ServerSettings, instance: InstanceId | null, method: string): boolean
   /** True when a server's instructions are the accepted ones, or are accepted by being seen first */
   introduces(server: ServerSettings, instructions: string): boolean
   /** What a principal's person told a server, which is to be in no record of that server */

@@ -130,6 +130,8 @@ export class Governors implements AsyncDisposable {
       lasts: (admission, request) =>
         lasts(this.#parts, admission, decide(request), versionOf(admission.server)),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
+      offers: (server, instance, method) =>
+        ledger.standing(server.name, instance, 'method', method).state === 'accepted',
       introduces: (server, instructions) => surfaces.introduces(server, instructions),
       confide: (...told) => confided.add(...told),
       forget: (instance) => {

@@ -161,7 +161,7 @@ export class HostLane {
     const { id, method } = request
     const opened = { id, wireId: id, method, route, line, declares, round: 0 }
     const asks = asksOf(request, route)
-    if (asks.length > 0 || route === 'filter') {
+    if (asks.length > 0 || route === 'filter' || route === 'list') {
       this.#wire.hold(heldOf(opened, request, asks))
       return 'drop'
     }

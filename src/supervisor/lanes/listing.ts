@@ -81,18 +81,23 @@ export function filterList(
   return { text: splice(text, start, end, edits), hidden }
 }
 
-/** What of a list is shown; null where all of it is. */
+/** What of a list is shown: what can be had; null where all of it is. */
 export function shownIn({ route, method }: HostRequest, wire: Wire): Shows | null {
   const { gate, server } = wire
   if (route === 'filter')
     return (tool, json) => tool !== null && gate.lists(server, tool) && wire.shows(parseOneWay(json))
   if (method === 'tasks/list') return (task) => task !== null && wire.ownsTask(task)
-  return shownByRules(gate, server, method)
+  const subject = method === 'prompts/list' ? 'prompts/get' : 'resources/read'
+  return wire.offers(subject) ? shownByRules(gate, server, method, subject) : () => false
 }
 
 /** What of a list is shown by the rules about the things in it; null where they hide nothing. */
-function shownByRules(gate: Gate, server: Parameters<Gate['hides']>[0], method: string): Shows | null {
-  const subject = method === 'prompts/list' ? 'prompts/get' : 'resources/read'
+function shownByRules(
+  gate: Gate,
+  server: Parameters<Gate['hides']>[0],
+  method: string,
+  subject: string,
+): Shows | null {
   const isHidden = gate.hides(server, subject)
   if (isHidden === null) return null
   if (method === 'prompts/list') return (name) => !isHidden(name === null ? null : { name })

@@ -58,6 +58,8 @@ export interface Wire {
   introduces(instructions: string): boolean
   /** False for a tool that is not the accepted one */
   shows(tool: unknown): boolean
+  /** False where no request of that method could pass, since what is no tool is not what was accepted */
+  offers(method: string): boolean
 }
 
 /** A request of the host's that is not sent yet. */

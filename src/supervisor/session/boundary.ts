@@ -47,6 +47,7 @@ type BoundaryWire = Pick<
   | 'hears'
   | 'introduces'
   | 'shows'
+  | 'offers'
   | 'taskSaid'
   | 'ownsTask'
   | 'declineTask'
@@ -179,6 +180,7 @@ export class SessionBoundary {
       confide: (values) => ports.governor.confide(server.name, caller.principal.id, values),
       introduces: (instructions) => ports.governor.introduces(server, instructions),
       shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
+      offers: (method) => ports.governor.offers(server, this.#options.instance(), method),
     }
   }
 
