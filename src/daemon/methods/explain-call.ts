@@ -145,6 +145,8 @@ function changeOf({
       return check === 'checkpoint'
         ? 'the end of the hold: sallyport release NAME'
         : 'the same call again, if what changed meanwhile allows it'
+    case 'ERR_TASK_NOT_FOUND':
+      return `the id of a task that its caller began at ${server} itself`
     case 'ERR_SERVER_UNAVAILABLE':
       return `a server that comes up: sallyport test ${server}`
     default:

@@ -88,6 +88,13 @@ test.each([
   expect(change).toBe(`${first}a rule that allows exactly mcp:files:read, before rules[0]`)
 })
 
+test('a question about the task of somebody else is mended by no rule', () => {
+  const denial = { ...basis, subject: 'tasks/get', policy: 'v2', rule: null, code: 'ERR_TASK_NOT_FOUND' }
+  const { action, change } = explained(['call.denied', denial])
+  expect(action).toBe(null)
+  expect(change).toBe('the id of a task that its caller began at files itself')
+})
+
 test('a yes is not needed where a rule names the tool, and useless where one denies it', () => {
   const { change } = explained(
     ['approval.used', { ...answered, policy: 'v2', approval: 'a-1' }],
