@@ -48,7 +48,7 @@ export interface StandingApproval {
 export type ApprovalHappening =
   | { readonly kind: 'asked'; readonly pending: PendingApproval }
   | { readonly kind: 'settled'; readonly id: string; readonly answer: ApprovalAnswer }
-  | { readonly kind: 'ended'; readonly ids: readonly string[] }
+  | ({ readonly kind: 'ended'; readonly ids: readonly string[] } & QuestionEnd)
 
 export interface ApprovalOptions {
   /** How long a question waits and a yes beyond one call stands, as settings have it at that moment */
@@ -60,7 +60,7 @@ export interface ApprovalOptions {
   readonly tell: (happening: ApprovalHappening) => void
 }
 
-/** Why a question ends that nobody has answered, and the operator on whose word, or null. */
+/** Why a question ends that nobody has answered, or an approval, and the operator on whose word, or null. */
 export type QuestionEnd = Pick<Extract<ApprovalAnswer, { granted: false }>, 'by' | 'reason'>
 
 /** What of a question an approval is for. */
@@ -201,7 +201,7 @@ export class Approvals implements Approver {
     which: (approval: Pick<StandingApproval, 'identity' | 'principal' | 'session'>) => boolean,
     { by, reason }: QuestionEnd = { by: null, reason: 'what was to be approved has changed' },
   ): readonly string[] {
-    const ended = new Set(this.#end(which))
+    const ended = new Set(this.#end(which, { by, reason }))
     for (const [id, { question, settle }] of this.#open) {
       if (!which(question)) continue
       ended.add(id)
@@ -212,18 +212,19 @@ export class Approvals implements Approver {
 
   /** Ends the approvals that were good for one session, which is over. */
   endSession(session: string): void {
-    this.#end((one) => one.scope === 'session' && one.session === session)
+    const end = { by: null, reason: 'its session is over' }
+    this.#end((one) => one.scope === 'session' && one.session === session, end)
   }
 
   /** What stands, and what is about to: a record that is being written is no reason to outlive what it was said of. */
-  #end(which: (approval: StandingApproval) => boolean): readonly string[] {
+  #end(which: (approval: StandingApproval) => boolean, end: QuestionEnd): readonly string[] {
     const over = [...this.#standing.values(), ...this.#drafted].filter(which)
     for (const one of over) {
       this.#standing.delete(one.id)
       this.#drafted.delete(one)
     }
     const ids = over.map(({ id }) => id)
-    if (ids.length > 0) this.#options.tell({ kind: 'ended', ids })
+    if (ids.length > 0) this.#options.tell({ kind: 'ended', ids, ...end })
     return ids
   }
 

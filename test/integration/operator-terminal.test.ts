@@ -383,7 +383,7 @@ describe('the operator’s verbs', () => {
       const { stdout } = await at.run(['audit', 'tail', '--type', 'approval.ended'])
       return stdout.includes(id) && stdout
     })
-    expect(ended).toMatch(new RegExp(`approval\\.ended ids=${id}\n`))
+    expect(ended).toMatch(new RegExp(`approval\\.ended ids=${id} by=${process.getuid?.()}\n`))
   })
 
   test('audit tail -f goes on as calls come, and show has every record of one whole', async () => {

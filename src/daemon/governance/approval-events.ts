@@ -1,5 +1,5 @@
 // What operators and the journal are told of approvals.
-import type { ApprovalHappening } from '../../call/approve.ts'
+import type { ApprovalHappening, QuestionEnd } from '../../call/approve.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import { event } from './failure-events.ts'
 import type { JournalRecorder } from './recorder.ts'
@@ -8,7 +8,7 @@ import type { JournalRecorder } from './recorder.ts'
 export function tellOperators(
   happening: ApprovalHappening,
   recorder: Pick<JournalRecorder, 'record'>,
-  ended: (ids: readonly string[]) => void,
+  ended: (ids: readonly string[], end: QuestionEnd) => void,
   emit: Emit,
 ): void {
   switch (happening.kind) {
@@ -19,6 +19,6 @@ export function tellOperators(
     case 'settled':
       return emit(event('approval/settled', null, { id: happening.id, ...happening.answer }, 'operator'))
     case 'ended':
-      return ended(happening.ids)
+      return ended(happening.ids, happening)
   }
 }

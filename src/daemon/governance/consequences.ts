@@ -129,11 +129,13 @@ export class Consequences implements AsyncDisposable {
     }
   }
 
-  /** Approvals stand no more, which a disk that fails puts off in the record alone: none of them comes back with the next life. */
-  ended(ids: readonly string[]): void {
-    this.#debts
-      .owe([{ fact: { type: 'approval.ended', body: { ids } }, evidence: {} }])
-      .catch(() => undefined) // it is tried again
+  /**
+   * Approvals stand no more, on whose word where it was an operator's, which a disk that fails puts off in the record alone: none of
+   * them comes back with the next life.
+   */
+  ended(ids: readonly string[], { by, reason }: QuestionEnd): void {
+    const evidence = by === null ? {} : { by, reason }
+    this.#debts.owe([{ fact: { type: 'approval.ended', body: { ids } }, evidence }]).catch(() => undefined) // it is tried again
   }
 
   /** Resolves when every consequence so far is on record. */

@@ -108,7 +108,7 @@ export class Governance implements AsyncDisposable {
       now: () => performance.now(),
       listeners: () => this.#listeners,
       tell: (happening) =>
-        tellOperators(happening, this.recorder, (ids) => this.consequences.ended(ids), emit),
+        tellOperators(happening, this.recorder, (...end) => this.consequences.ended(...end), emit),
     })
     const { ledger, permits, approvals, recorder } = this
     this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder, owed })

@@ -68,7 +68,8 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
         // A yes to one call stands until that is sent: it has no permit yet, or waits for its process.
         if (isStanding || approvals.isGiven(id) || permits.some(standsOn)) {
           // At once, and whatever becomes of the record: what only takes away waits for no disk.
-          approvals.void((standing) => 'id' in standing && standing.id === id)
+          const end = { by: by.by, reason }
+          approvals.void((standing) => 'id' in standing && standing.id === id, end)
           approvals.withdraw(id, reason, caller.principal.id)
           permits.revoke(standsOn)
           await recorder.record('approval.revoked', { id, ...by, reason })

@@ -1,9 +1,11 @@
 // Several operators answer one question at once: whatever comes first on record counts, and a no leaves nothing that stands.
+import { renameSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Approvals } from '../../../src/call/approve.ts'
 import { EventLog } from '../../../src/daemon/events.ts'
 import { approvalMethods } from '../../../src/daemon/methods/approval-methods.ts'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
+import { eventually } from '../../support/eventually.ts'
 import { governanceDefaults, governed } from '../../support/governance.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { approvalQuestion as question } from '../../support/approval-question.ts'
@@ -62,6 +64,26 @@ test.each([
   }
   await using again = await open()
   expect(again.governance.approvals.standing()).toHaveLength(standing)
+})
+
+test('a yes that stands is taken back in the name of who takes it back, also where the disk took nothing then', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { approvals } = at.governance
+  const methods = approvalMethods({ governance: at.governance, events: new EventLog() })
+  at.governance.listen()
+  const answer = approvals.ask(question, { signal })
+  const id = approvals.pending()[0]?.id ?? ''
+  await methods['approvals/approve']({ id, scope: 'policy' }, operator)
+  await answer
+  const away = `${at.directory}.away`
+  renameSync(at.directory, away)
+  await expect(methods['approvals/deny']({ id, reason: 'a slip' }, operator)).rejects.toMatchObject({
+    code: 'ERR_JOURNAL',
+  })
+  expect(approvals.standing()).toEqual([])
+  renameSync(away, at.directory)
+  const ended = await eventually(() => at.records().find(({ type }) => type === 'approval.ended'))
+  expect(ended.body).toMatchObject({ ids: [id], by: '0', reason: 'a slip' })
 })
 
 test.each([
