@@ -143,6 +143,11 @@ export interface Governor {
   offers(server: ServerSettings, instance: InstanceId | null, method: string): boolean
   /** True when a server's instructions are the accepted ones, or are accepted by being seen first */
   introduces(server: ServerSettings, instructions: string): boolean
+  /**
+   * Tells where hosts may see something else of a server's lists than before by nothing that it said: another acceptance, or other
+   * rules. Until the returned function is called.
+   */
+  watch(server: string, changed: () => void): () => void
   /** What a principal's person told a server, which is to be in no record of that server */
   confide(server: string, principal: string, values: readonly string[]): void
   /** The instance is gone */

@@ -25,6 +25,7 @@ import { tellOperators } from './approval-events.ts'
 import type { Outfits } from '../machine/outfits.ts'
 import { JournalRecorder } from './recorder.ts'
 import { Surfaces } from './surfaces.ts'
+import { Watchers } from './watchers.ts'
 
 export interface GovernanceOptions {
   readonly settings: Pick<
@@ -81,6 +82,7 @@ export class Governance implements AsyncDisposable {
   readonly #options: GovernanceOptions
   readonly #past: Past
   readonly #keeping: Keeping
+  readonly #watchers = new Watchers()
   #listeners = 0
 
   private constructor(options: GovernanceOptions, { past, keeping, owed, health }: Opened) {
@@ -111,6 +113,7 @@ export class Governance implements AsyncDisposable {
         tellOperators(happening, this.recorder, (...end) => this.consequences.ended(...end), emit),
     })
     const { ledger, permits, approvals, recorder } = this
+    const watchers = this.#watchers
     this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder, owed })
     const add: Governance['add'] = (...fact) => this.add(...fact)
     this.surfaces = new Surfaces({
@@ -124,6 +127,7 @@ export class Governance implements AsyncDisposable {
         approvals.void(
           ({ identity }) => identity.startsWith(`${server}/`) && !identity.endsWith(`#${version}`),
         )
+        watchers.tell(server)
       },
       replaced: (server) => this.#voidOf(server),
       toolLimit: () => settings.tools.perServer,
@@ -133,7 +137,8 @@ export class Governance implements AsyncDisposable {
     })
     const { surfaces } = this
     const owing = health.of('outcomes')
-    this.governors = new Governors({ ...options, ledger, permits, approvals, surfaces, recorder, owing })
+    const parts = { ledger, permits, approvals, surfaces, recorder, owing, watchers }
+    this.governors = new Governors({ ...options, ...parts })
   }
 
   /** Reads the journal and ends what it left open. Throws what `Keeping.open` throws. */
@@ -230,6 +235,7 @@ export class Governance implements AsyncDisposable {
     readonly approvals: readonly string[]
   } {
     this.ledger.measure(this.#options.settings.trust)
+    if (servers === null) this.#watchers.tellAll()
     const isOver = (identity: string): boolean =>
       servers?.has(identity.slice(0, identity.indexOf('/'))) ?? true
     return {

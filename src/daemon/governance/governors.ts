@@ -34,6 +34,7 @@ import type { JournalRecorder } from './recorder.ts'
 import { digestOfTool, unreadableDigest, toolName } from './seen.ts'
 import type { Surfaces } from './surfaces.ts'
 import { validate } from './validate.ts'
+import type { Watchers } from './watchers.ts'
 
 /** What calls are judged by, and where their records go. */
 export interface GovernorParts {
@@ -49,6 +50,7 @@ export interface GovernorParts {
   /** Leases for calls, and who was in flight when */
   readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
   readonly confided: Pick<Confided, 'add'>
+  readonly watchers: Pick<Watchers, 'add'>
 }
 
 /** What decides about calls. */
@@ -82,7 +84,8 @@ export class Governors implements AsyncDisposable {
 
   /** The governor under a policy; `versionOf` tells what decides about a server's calls from what did before. */
   under({ gate, versionOf }: Decider): Governor {
-    const { settings, ledger, permits, approvals, surfaces, recorder, outfits, confided, emit } = this.#parts
+    const { settings, ledger, permits, approvals, surfaces, recorder, outfits, emit } = this.#parts
+    const { confided, watchers } = this.#parts
     const ports: GovernPorts = {
       policyVersion: versionOf,
       decide: (request, trust) => gate.decide(request, isProvisional(trust)),
@@ -133,6 +136,7 @@ export class Governors implements AsyncDisposable {
       offers: (server, instance, method) =>
         ledger.standing(server.name, instance, 'method', method).state === 'accepted',
       introduces: (server, instructions) => surfaces.introduces(server, instructions),
+      watch: (...watch) => watchers.add(...watch),
       confide: (...told) => confided.add(...told),
       forget: (instance) => {
         for (const look of this.#looks) if (look.instance === instance) look.isGone = true

@@ -6,20 +6,27 @@ import type { Introduction } from './surface.ts'
 export const listen = 'subscriptions/listen'
 
 /** Capability -> the changes of its list, as a subscription names them */
-const changes = {
+export const changesOfLists = {
   tools: 'toolsListChanged',
   prompts: 'promptsListChanged',
   resources: 'resourcesListChanged',
 } as const
 
 /** Parameters that ask for every change the server says it tells of; null where it tells of none. */
-export function listenParams({ capabilities }: Introduction): string | null {
-  const told = Object.entries(changes).filter(([name]) => {
+export function listenParams(introduction: Introduction): string | null {
+  const told = toldLists(introduction)
+  if (told.length === 0) return null
+  const notifications = Object.fromEntries(told.map((list) => [changesOfLists[list], true]))
+  return JSON.stringify({ notifications })
+}
+
+/** The lists of whose changes a server says that it tells. */
+export function toldLists({ capabilities }: Introduction): readonly (keyof typeof changesOfLists)[] {
+  const lists = Object.keys(changesOfLists) as (keyof typeof changesOfLists)[]
+  return lists.filter((name) => {
     const capability: unknown = Object.hasOwn(capabilities ?? {}, name) ? capabilities?.[name] : null
     return Reflect.get(Object(capability), 'listChanged') === true
   })
-  if (told.length === 0) return null
-  return JSON.stringify({ notifications: Object.fromEntries(told.map(([, change]) => [change, true])) })
 }
 
 /** Before a subscription that is over is asked for again, ms; each pause is twice the one before, until a subscription has lasted the longest */

@@ -15,6 +15,7 @@ import { soon } from '../instance/stop.ts'
 import { SessionHolding } from '../lanes/holding.ts'
 import type { Relay } from '../lanes/relay.ts'
 import type { SessionOptions } from './options.ts'
+import { ReadLists } from './read-lists.ts'
 import { SessionSurface } from './surface.ts'
 import { SharedSurface } from './shared-surface.ts'
 import type { Wire } from '../lanes/wire.ts'
@@ -64,6 +65,8 @@ export class SessionBoundary {
   readonly #requests: OwnRequests
   readonly #surface: SessionSurface | SharedSurface
   readonly #own: OwnProcesses
+  readonly #lists: ReadLists
+  readonly #unwatch: () => void
   /** What is kept for its host */
   readonly holding = new SessionHolding()
 
@@ -80,6 +83,9 @@ export class SessionBoundary {
         ? new SessionSurface({ server, governor, toolLimit, instance, talk, requests: this.#requests })
         : new SharedSurface(shared)
     this.#surface = surface
+    const toHost = (line: string): void => relay()?.answer(line)
+    this.#lists = new ReadLists({ talk, told: () => surface.told, toHost })
+    this.#unwatch = governor.watch(server.name, () => this.#lists.changed())
     const { lost } = options.options
     this.#own = new OwnProcesses({ server, principal: caller.principal.id, toolLimit, ports, logs, lost })
     this.#calls = new GovernedCalls({
@@ -173,7 +179,11 @@ export class SessionBoundary {
       takeBack: (id) => this.#calls.takeBack(id),
       cancelled: (...request) => this.#calls.cancelled(...request),
       own: (response) => this.#requests.settle(response),
-      hears: (said) => this.#requests.hears(said) || this.#calls.subscriptions.silences(said),
+      hears: (said) => {
+        if (this.#requests.hears(said) || this.#calls.subscriptions.silences(said)) return true
+        this.#lists.hears(said)
+        return false
+      },
       taskSaid: (params) => this.#calls.tasks.said(params),
       declineTask: this.#declineTask,
       ownsTask: (id) => this.#calls.tasks.owns(id),
@@ -194,6 +204,7 @@ export class SessionBoundary {
   /** The server answered a request of the host's. */
   answered(request: HostRequest, response: Response): void {
     this.#calls.answered(request, response)
+    if (response.result !== null) this.#lists.answered(request.method)
     if (request.route === 'list') this.#surface.listed(request.method, response)
     if (request.route === 'handshake' || request.route === 'probe') this.#surface.introduce(response)
   }
@@ -211,6 +222,7 @@ export class SessionBoundary {
   /** The same, and no call is sent from here on. */
   end(error: SallyportError, instances: readonly { readonly id: InstanceId }[]): void {
     const { note, options } = this.#options
+    this.#unwatch()
     contained(
       () => this.lost(error),
       (bug) => note('session/failed', { code: bug.code, reason: bug.message }, bug), // it ends all the same

@@ -7,6 +7,8 @@ import { utf8 } from '../message/utf8.ts'
 
 /** As `SessionSurface`; asks nothing in the session. */
 export class SharedSurface {
+  /** Without a handshake a server says so to whoever subscribes */
+  readonly told: readonly string[] = []
   readonly #door: SharedDoor
   #joined = Promise.withResolvers<void>()
   #isReady = false

@@ -7,7 +7,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Conversation } from '../lanes/conversation.ts'
 import type { Response } from '../message/envelope.ts'
 import type { OwnRequests } from '../client/own-requests.ts'
-import { listenParams } from '../client/subscription.ts'
+import { listenParams, toldLists } from '../client/subscription.ts'
 import {
   entriesIn,
   entriesOf,
@@ -63,6 +63,11 @@ export class SessionSurface {
   /** True while somebody waits for a server that is not ready. */
   get isWanted(): boolean {
     return !this.#isReady && this.#over === null && this.#survey.isAsking
+  }
+
+  /** The lists of whose changes the server says that it tells. */
+  get told(): readonly string[] {
+    return this.#introduction === null ? [] : toldLists(this.#introduction)
   }
 
   /** Null when it is known; otherwise resolves when it is. */

@@ -4,7 +4,7 @@ import type { Request } from '../message/envelope.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
 
 /** Says which `subscriptions/listen` a notification is for, by that request's id */
-const subscriptionKey = 'io.modelcontextprotocol/subscriptionId'
+export const subscriptionKey = 'io.modelcontextprotocol/subscriptionId'
 const logLevelKey = 'io.modelcontextprotocol/logLevel'
 
 /** A literal, and what stands in its place. */
