@@ -8,23 +8,39 @@ import { latin1 } from './one-way.ts'
 const longest = 65_536
 /** Times that something may be escaped in itself */
 const rounds = 3
-/** Steps of comparing that a character of another reading takes to be found, and one that comes out of escapes */
-const ofReading = { plain: 2, decoded: 12 } as const
+/** Steps of comparing that a character of another reading takes to be found, one that comes out of escapes, and one of an address */
+const ofReading = { plain: 2, decoded: 12, resolved: 4 } as const
+/** How a glob for addresses without an authority begins, as `urn:isbn:*` */
+const scheme = /^[a-z][a-z\d+.-]*:/i
 
 /**
  * As `matchesPath`: true or false where every reader of the value is told the same, whether it takes escapes and look-alikes for
- * what they stand for or does not; null where they are not, where a relative path stands against an absolute one, and for
- * what is no plain path to one of them, or takes more steps than are left. The glob's own spelling is the normal one.
+ * what they stand for or does not, and resolves an address or does not; null where they are not, where a relative path stands
+ * against an absolute one, and for what is no plain path to one of them, or takes more steps than are left. The glob's own
+ * spelling is the normal one.
  */
 export function matchesPlainly(glob: string, value: string, effort?: Effort): boolean | null {
   if (!isPlainPath(glob, value) || isElsewhere(glob, value)) return null
   const verdict = matchesPath(glob, value, effort)
-  if (verdict === null || /^[\x20-\x24\x26-\x7e]*$/.test(value) || glob === value) return verdict
+  if (verdict === null || glob === value) return verdict
+  if (!isSameResolved(glob, value, verdict, effort)) return null
+  if (/^[\x20-\x24\x26-\x7e]*$/.test(value)) return verdict
   const readings = readingsWithin(effort, value)
-  const isAgreed = readings?.every(
-    (text) => text === value || (isPlainPath(glob, text) && matchesPath(glob, text, effort) === verdict),
-  )
-  return isAgreed === true ? verdict : null
+  const isAlike = (text: string): boolean =>
+    isPlainPath(glob, text) &&
+    matchesPath(glob, text, effort) === verdict &&
+    isSameResolved(glob, text, verdict, effort)
+  return readings?.every((text) => text === value || isAlike(text)) === true ? verdict : null
+}
+
+/** Who resolves addresses (`new URL`) writes the scheme small, and drops line breaks, tabs, and blanks at either end. */
+function isSameResolved(glob: string, value: string, verdict: boolean, effort?: Effort): boolean {
+  if (!scheme.test(glob)) return true
+  if (effort !== undefined && (effort.left -= ofReading.resolved * value.length) < 0) return false
+  const address = URL.parse(value)?.href
+  const pattern = glob.replace(scheme, (name) => name.toLowerCase())
+  if (address === undefined || (address === value && pattern === glob)) return true
+  return matchesPath(pattern, unescaped(address) ?? address, effort) === verdict
 }
 
 /** Where a relative path leads is for the server to say. */

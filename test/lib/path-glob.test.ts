@@ -43,6 +43,20 @@ test.each([
   ['.env', '/w/.env', false],
   ['100%25', '100%25', true],
   ['*', 'plain', true],
+  ['urn:secret:*', 'urn:secret:a', true],
+  ['urn:secret:*', 'URN:secret:a', null],
+  ['urn:secret:*', ' urn:secret:a', null],
+  ['urn:secret:*', 'u\trn:sec\nret:a', null],
+  ['urn:secret:*', '\uff35RN:secret:a', null],
+  ['urn:secret:*', 'urn:%73ecret:a', null],
+  ['urn:secret:*', 'urn:SECRET:a', false],
+  ['urn:secret:*', 'urn:other:a', false],
+  ['urn:secret:*', 'no address', false],
+  ['note:secret/*', 'NOTE:secret/a', null],
+  ['note:*', 'note:caf\u00e9 "{a}"', true],
+  ['Note:*', 'Note:buy milk', true],
+  ['Note:*', 'note:buy milk', null],
+  ['C:*', 'C:a', true],
 ])('%s of %j: %s', (glob, value, expected) => {
   expect(matchesPlainly(glob, value)).toBe(expected)
 })
