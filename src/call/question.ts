@@ -35,11 +35,11 @@ const shorten = (text: string): string =>
 
 /**
  * Writes every character that a terminal or an eye would miss as its escape: control and format characters, line and
- * paragraph separators, private and unassigned ones, what a font leaves out (variation selectors, fillers), and spaces that
- * are not the space.
+ * paragraph separators, private and unassigned ones, what a font leaves out (variation selectors, fillers), and blanks that
+ * are not the space, the Braille one among them.
  */
 export const makeVisible = (text: string): string =>
-  text.replaceAll(/(?! )[\p{C}\p{Z}\p{DI}]/gu, (character) => {
+  text.replaceAll(/(?! )[\p{C}\p{Z}\p{DI}\u2800]/gu, (character) => {
     const point = character.codePointAt(0) ?? 0
     return point > 0xffff ? `\\u{${point.toString(16)}}` : `\\u${point.toString(16).padStart(4, '0')}`
   })

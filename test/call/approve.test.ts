@@ -140,6 +140,7 @@ describe('what an operator reads', () => {
     )
     const variants = 'a\ufe0f\u{e0148}\u{e0155}\u034f\u3164' // of no character, one after another they spell a text of their own
     expect(makeVisible(variants)).toBe(String.raw`a\ufe0f\u{e0148}\u{e0155}\u034f\u3164`)
+    expect(makeVisible('a\u2800b\u2801')).toBe('a\\u2800b\u2801') // Braille without a dot is as blank as a space
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(makeVisible(text)).not.toMatch(/(?! )[\p{C}\p{Z}\p{DI}]/u)
