@@ -11,6 +11,7 @@ import { speaker } from '../support/speaker.ts'
 const manual = { acceptance: 'manual' } as const
 const servers = {
   tells: fixture('list-changed', manual),
+  plain: fixture('list-changed', manual),
   silent: fixture('changes', { ...manual, args: ['/app/changes.mjs', '/tmp/reached'] }),
   modern: fixture('shares', manual),
   shared: fixture('shares', { ...manual, instance: 'shared' }),
@@ -67,6 +68,42 @@ test('by a reload with other rules, and by none with the same', async () => {
   await reload([all])
   await eventually(() => toldOf(host, 'tools').length === 2)
   expect(await read(host)).toEqual(['echo', 'add', 'poison'])
+})
+
+test('a caller of control methods, by a generation since which the tool is there or not', async () => {
+  const all = { permission: 'mcp:*:*', action: 'allow' }
+  const list = async () => {
+    const { tools, generation } = await at.client.call('tools/list', { server: 'plain' })
+    return [tools.map(({ tool }) => tool), generation] as const
+  }
+  const call = async (tool: string, generation: number): Promise<unknown> => {
+    const made = at.client.call('tools/call', { server: 'plain', tool, arguments: {}, generation })
+    return made.then(
+      ({ type }) => type,
+      (error: unknown) => Object(error).code,
+    )
+  }
+  await at.client.call('servers/start', { server: 'plain' })
+  const [none, g0] = await list()
+  expect(none).toEqual([])
+  await accept('plain', ['echo'])
+  const [one, g1] = await list()
+  expect(one).toEqual(['echo'])
+  expect(g1).toBeGreaterThan(g0)
+  expect(await call('echo', g0)).toBe('ERR_TOOL_NOT_FOUND')
+  expect(await call('echo', g1)).toBe('output')
+  await accept('plain', ['add'])
+  const [both, g2] = await list()
+  expect(both).toEqual(['echo', 'add'])
+  expect(await call('add', g1)).toBe('ERR_TOOL_NOT_FOUND')
+  // What did not change is what it was to whoever saw it.
+  expect(await call('echo', g1)).toBe('output')
+  await reload([{ permission: 'mcp:plain:echo', action: 'deny' }, all])
+  await reload([all])
+  expect(await call('echo', g2)).toBe('ERR_TOOL_NOT_FOUND')
+  const [again, g3] = await list()
+  expect(again).toEqual(['echo', 'add'])
+  expect(await call('echo', g3)).toBe('output')
 })
 
 test('not where its server does not say that it tells of changes', async () => {

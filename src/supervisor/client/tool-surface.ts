@@ -1,4 +1,4 @@
-// The tools that one server shows to one principal's control calls, with the generation in which each became what it is.
+// The tools that one server shows to one principal's control calls, with the generation since which each is seen as it is.
 import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
 import { noList } from '../message/unavailable.ts'
@@ -14,7 +14,7 @@ export interface ListedTool {
   readonly description: string
   readonly inputSchema: unknown
   readonly annotations: unknown
-  /** Generation in which the description last changed */
+  /** Generation since which it is described so, and may be seen or not as now */
   readonly since: number
   /** The tool object as the server listed it */
   readonly listed: unknown
@@ -29,6 +29,8 @@ export interface ToolSurfaceOptions {
   readonly next: () => number
   /** Compares what was listed with what was accepted, before anything of it is called */
   readonly observe: (surface: Surface) => Promise<void>
+  /** Whether policy lets a tool be seen, as it stands now */
+  readonly shows: (tool: ListedTool) => boolean
 }
 
 /** Least time between two fetches after `list_changed`, ms */
@@ -40,6 +42,8 @@ const never = new AbortController().signal
 export class ToolSurface {
   readonly #options: ToolSurfaceOptions
   #tools: ReadonlyMap<string, ListedTool & { readonly text: string }> = new Map()
+  /** Those that policy let be seen when it was last asked */
+  #shown: ReadonlySet<string> = new Set()
   /** Prompts and templates that were compared; null before the first time */
   entries: ReadonlySet<string> | null = null
   #fetchedAt = 0
@@ -121,7 +125,26 @@ export class ToolSurface {
         return [name, before?.text === tool.text ? before : { ...tool, since: generation }]
       }),
     )
+    this.#shown = this.#showsNow()
     return true
+  }
+
+  /** Policy may let other tools be seen than before; returns true where it does, and those are of a new generation. */
+  review(): boolean {
+    const [before, now] = [this.#shown, this.#showsNow()]
+    const others = new Set([...this.#tools.keys()].filter((name) => before.has(name) !== now.has(name)))
+    if (others.size === 0) return false
+    this.#shown = now
+    const since = this.#options.next()
+    this.#tools = new Map(
+      [...this.#tools].map(([name, tool]) => [name, others.has(name) ? { ...tool, since } : tool]),
+    )
+    return true
+  }
+
+  #showsNow(): ReadonlySet<string> {
+    const shown = [...this.#tools.values()].filter((tool) => this.#options.shows(tool))
+    return new Set(shown.map(({ tool }) => tool))
   }
 
   /** Fetches again, soon enough and not too often; `fetched` is told. */

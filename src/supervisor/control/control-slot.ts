@@ -218,6 +218,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     } catch (thrown) {
       const error = SallyportError.from(thrown)
       client.close(error)
+      connection.gone.abort(error)
       // Whoever waits is told at once; what follows is decided at the ladder's end.
       void this.#abandon(error, catalogue[error.code].retryable)
       throw error

@@ -37,7 +37,7 @@ export class Generations {
     if (generation === null || (isGiven && since <= generation)) return
     const what = !isGiven
       ? `the caller saw generation ${generation} of ${server}, which this daemon never gave`
-      : `${server} changed ${tool} in generation ${since}, and the caller saw ${generation}`
+      : `${tool} of ${server} is seen as it is since generation ${since}, and the caller saw ${generation}`
     throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, { generation: since })
   }
 }

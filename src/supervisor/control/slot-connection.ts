@@ -65,8 +65,15 @@ export function connectionTo(parts: Parts): Connection {
     limit: ports.settings.tools.perServer,
     next: nextGeneration,
     observe: (seen) => ports.governor.observe({ server, instance, ...seen }),
+    shows: ({ tool, listed }) =>
+      ports.gate.lists(server, tool) && ports.governor.shows(server, instance, listed),
   })
-  return { client, surface, board, gone: new AbortController() }
+  const gone = new AbortController()
+  const unwatch = ports.governor.watch(server.name, () => {
+    if (surface.review()) note('tools/changed', { changed: true })
+  })
+  gone.signal.addEventListener('abort', unwatch, { once: true })
+  return { client, surface, board, gone }
 }
 
 interface LineParts {

@@ -36,6 +36,7 @@ export async function testServer(options: LoneProcessOptions & { readonly ports:
       limit: settings.tools.perServer,
       next: () => 1,
       observe: (seen) => governor.observe((listed = { server, instance, ...seen })),
+      shows: () => true, // to nobody
     })
     await step(
       'tools/list',

@@ -18,7 +18,7 @@ test('a tool is called by who saw it as it is, or says nothing of it', () => {
   const generations = new Generations()
   const [first, second, third] = [generations.next(), generations.next(), generations.next()]
   for (const seen of [second, third, null]) expect(refusal(generations, second, seen)).toBeNull()
-  expect(refusal(generations, second, first)).toMatch(/changed read in generation/)
+  expect(refusal(generations, second, first)).toMatch(/read of \S+ is seen as it is since generation/)
   expect(refusal(generations, second, third + 1)).toMatch(/which this daemon never gave/)
   expect(refusal(generations, 0, 1)).toMatch(/which this daemon never gave/)
 })
@@ -57,6 +57,6 @@ test.each(['1970-01-01', '2019-12-31', '2054-02-01', '2100-01-01'])(
     const [first, second] = [generations.next(), generations.next()]
     expect(first).toBeGreaterThanOrEqual(0)
     expect(Number.isSafeInteger(second + 1_000_000)).toBe(true)
-    expect(refusal(generations, second, first)).toMatch(/changed read in generation/)
+    expect(refusal(generations, second, first)).toMatch(/read of \S+ is seen as it is since generation/)
   },
 )
