@@ -14,8 +14,8 @@ const deny = (permission: string, where: Rule['where'] = {}): Rule => ({
 })
 const allow: Rule = { permission: 'mcp:*:*', action: 'allow', where: {}, origin: 'rules[1]' }
 
-const initialize =
-  '{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25"}}'
+const introduction = '{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-11-25"}}\n'
+const initialize = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","_meta":{"@reply":"${Buffer.from(introduction).toString('base64')}"}}}`
 
 /** The line that the host gets where the server answers its question with this result. */
 async function listed(
@@ -29,7 +29,7 @@ async function listed(
   const reply = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}\n`).toString('base64')
   host.send(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":{"_meta":{"@reply":"${reply}"}}}`)
   await host.answer(1)
-  return host.lines[0]?.slice('{"jsonrpc":"2.0","id":1,"result":'.length, -1)
+  return host.lines.at(-1)?.slice('{"jsonrpc":"2.0","id":1,"result":'.length, -1)
 }
 
 const prompts =
