@@ -479,3 +479,11 @@ test('nothing is mocked, skipped or left alone to run', () => {
     .filter(({ text }) => /\bvi\.(mock|doMock|hoisted)\b|\b(test|it|describe)\.(skip|only|todo)\(/.test(text))
   expect(shortcuts.map(({ path }) => path)).toEqual([])
 })
+
+test.each(['src', 'test', '.ci'])(
+  '%s takes no path out of a file’s URL but by fileURLToPath: a space or an ü is encoded there',
+  (folder) => {
+    const takers = sourcesOf(folder).filter(({ text }) => /import\.meta\.url\)\s*\.pathname\b/.test(text))
+    expect(takers.map(({ path }) => path)).toEqual([])
+  },
+)

@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import type { Settings } from '../../src/schema/settings.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { Undoing } from '../support/broken-off.ts'
@@ -15,7 +16,7 @@ import { byTurns, type Measured } from './turns.ts'
 import { heard } from './until.ts'
 
 const { rounds } = counts({ rounds: 15 })
-const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 const says = 'says-status.mjs'
 const names = { run: 'docker run', driver: 'driver: docker' } as const
 

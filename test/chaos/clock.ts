@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 export interface Clock extends Disposable {
   /** What is preloaded into whoever is to go by it */
@@ -32,4 +33,4 @@ export function openClock(folder: string): Clock {
 
 /** The source of a C program beside the tests. */
 export const probe = (name: string): string =>
-  new URL(`../fixtures/probes/${name}.c`, import.meta.url).pathname
+  fileURLToPath(new URL(`../fixtures/probes/${name}.c`, import.meta.url))

@@ -1,4 +1,5 @@
 // Images whose files are made to change how they are confined: refused before anything of theirs runs, or without effect.
+import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { newDaemonId } from '../../src/lib/ids.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
@@ -15,7 +16,7 @@ import { rewritingEngine } from '../support/rewriting-engine.ts'
 /** Where the engine is when it mounts, and where it is not any more when it starts: a link through it leads to two places. */
 const elsewhere = '/proc/self/cwd'
 
-const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 
 /** Settings of a server whose command is the image's `/bin/says`, a static program that says its variables; and the image. */
 const saysIn = async (at: TestEngine, { files, changes = [] }: ImageSource): Promise<Settings> => {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { newDaemonId } from '../../src/lib/ids.ts'
 import { markOf } from '../../src/sandbox/daemon-mark.ts'
@@ -57,7 +58,7 @@ describe('a daemon that is killed', () => {
       await using state = await stateFolder()
       const daemon = spawn(
         process.execPath,
-        [new URL('../support/hold-container.ts', import.meta.url).pathname, state.path],
+        [fileURLToPath(new URL('../support/hold-container.ts', import.meta.url)), state.path],
         {
           env: { ...process.env, ...engine.environment },
           stdio: ['ignore', 'pipe', 'inherit'],
@@ -83,7 +84,7 @@ describe('a daemon that is killed', () => {
       await using way = await slowEngine(socketOf(engine))
       const daemon = spawn(
         process.execPath,
-        [new URL('../support/hold-container.ts', import.meta.url).pathname, state.path],
+        [fileURLToPath(new URL('../support/hold-container.ts', import.meta.url)), state.path],
         { env: { ...process.env, DOCKER_HOST: way.address }, stdio: ['ignore', 'ignore', 'inherit'] },
       )
       await way.asked

@@ -35,7 +35,7 @@ beforeAll(async () => {
   writeFileSync(join(folder.path, 'granted', 'document'), 'document')
   home = mkdtempSync(join(homedir(), '.sallyport-test-'))
   writeFileSync(join(home, 'canary'), 'canary')
-  canaries = [join(folder.path, 'canary'), join(home, 'canary'), new URL(import.meta.url).pathname]
+  canaries = [join(folder.path, 'canary'), join(home, 'canary'), import.meta.filename]
 })
 
 afterAll(async () => {

@@ -1,5 +1,6 @@
 // A server finds no key of the daemon's, though the session keyring passes through every namespace.
 import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { attempts, brokenAttempts, daemons, escapeProbe, openOf, withoutFilter } from '../support/escape.ts'
@@ -19,7 +20,7 @@ test('a bare child finds the key that was planted in the daemon’s session keyr
 })
 
 test('a server does not, even without the filter: the launcher gave the sandbox a keyring of its own', async () => {
-  const script = new URL('../support/search-keyring.ts', import.meta.url).pathname
+  const script = fileURLToPath(new URL('../support/search-keyring.ts', import.meta.url))
   expect((await search(process.execPath, script)).trim()).toMatch(
     /^keyring.search-session (ENOKEY|EACCES|EKEYREVOKED)$/,
   )

@@ -1,6 +1,7 @@
 // No server outlives its instance, and no sandbox its daemon, however either ends.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { inGoodTime } from '../support/pace.ts'
@@ -16,7 +17,7 @@ const kills = [...instants(27), 22, 24, 26, 28, 32, 36, 40]
 
 /** A process with three launches under way or done, and what can be seen of them from outside. */
 const doomedDaemon = () => {
-  const script = new URL('../support/launch-and-wait.ts', import.meta.url).pathname
+  const script = fileURLToPath(new URL('../support/launch-and-wait.ts', import.meta.url))
   const [marker, uid] = [`marker-${Math.random().toString(36).slice(2)}`, ownUid()]
   const daemon = spawn(process.execPath, [script, marker, String(uid)], {
     stdio: ['ignore', 'pipe', 'inherit'],

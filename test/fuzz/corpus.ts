@@ -1,7 +1,8 @@
 // Inputs that once were of interest: one file for each target, one input a line, every byte but printable ASCII as \xNN.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 
-const pathOf = (target: string): string => new URL(`./corpus/${target}.txt`, import.meta.url).pathname
+const pathOf = (target: string): string => fileURLToPath(new URL(`./corpus/${target}.txt`, import.meta.url))
 
 /** The inputs of a target, in the order of their file. */
 export function readCorpus(target: string): readonly Buffer[] {

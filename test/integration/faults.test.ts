@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, ftruncateSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { expectAftermath } from '../support/aftermath.ts'
@@ -55,7 +56,7 @@ beforeAll(async () => {
   )
   fault = faults(at.folder)
   const library = join(at.folder, 'clock.so')
-  const source = new URL('../fixtures/probes/clock.c', import.meta.url).pathname
+  const source = fileURLToPath(new URL('../fixtures/probes/clock.c', import.meta.url))
   execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source])
   clock = openSync(join(at.folder, 'clock'), 'w+', 0o600)
   ftruncateSync(clock, 8)

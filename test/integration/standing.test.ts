@@ -1,13 +1,14 @@
 // An approval that stands when its daemon ends, and what it is for is another when the next one comes: it stands no more, whatever comes back.
 import { appendFile, cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { approved, callPlain as call } from '../support/approved.ts'
 import { configOf, endServe, fixture, place, type Place, serve } from '../support/daemon.ts'
 import { bodiesOf } from '../support/witness.ts'
 
-const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 
 const standing = async (client: Client): Promise<readonly string[]> =>
   (await client.call('approvals/list', {})).standing.map(({ id }) => id)

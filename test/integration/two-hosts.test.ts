@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { chmod, cp, mkdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/errors.ts'
 import { schemaOf } from '../../src/schema/validate.ts'
@@ -193,7 +194,7 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     const [one, other] = both
     using hears = hostOf(bob)
     await hears.ask('events/subscribe', { since: 0 })
-    const source = new URL('../fixtures/servers', import.meta.url).pathname
+    const source = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
     const launch = {
       name: 'mine',
       command: 'node',
@@ -237,7 +238,7 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
   'nothing that a launched server earned is the next one’s of that name, whoever launches it': async () => {
     using both = pair()
     const [one, other] = both
-    const source = new URL('../fixtures/servers', import.meta.url).pathname
+    const source = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
     const earned = async () =>
       (await life.client.call('trust/list', {})).trust.find(
         ({ server, tool }) => server === 'again' && tool === 'echo',
@@ -260,7 +261,7 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
   'one can’t take up what the other may launch, nor both more than all may': async () => {
     using both = pair()
     const [one, other] = both
-    const source = new URL('../fixtures/servers', import.meta.url).pathname
+    const source = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
     const code = { source, target: '/app' }
     const launch = async (who: RawCaller, name: string) =>
       (await who.ask('servers/launch', { name, command: 'node', args: ['/app/echo.mjs'], package: code }))

@@ -4,12 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { wholeMs } from './patience.ts'
 import { clonePlace, ordinaryCode } from './probe-folder.ts'
 import { ordinaryUid } from './user.ts'
 
-const repository = new URL('../../', import.meta.url).pathname
+const repository = fileURLToPath(new URL('../../', import.meta.url))
 
 /**
  * Runs `test/<script>` under Node with the arguments, as the ordinary user, and returns its stdout.

@@ -6,9 +6,10 @@ import { createServer as createHttps } from 'node:https'
 import { createServer as createTcp, type AddressInfo, type Server } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { tempDir } from './temp-dir.ts'
 
-const tls = (file: string): string => new URL(`../fixtures/tls/${file}`, import.meta.url).pathname
+const tls = (file: string): string => fileURLToPath(new URL(`../fixtures/tls/${file}`, import.meta.url))
 
 export interface TestServers extends AsyncDisposable {
   readonly http: number

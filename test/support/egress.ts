@@ -1,4 +1,5 @@
 // Launches a shell script behind a door of the test's, through every step, and tells what came through it.
+import { fileURLToPath } from 'node:url'
 import type { ProfileSettings, ServerSettings } from '../../src/schema/settings.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
 import type { SandboxExit } from '../../src/sandbox/driver.ts'
@@ -96,7 +97,7 @@ export const grantOf = (name: string): ServerSettings['egress'][number] => {
   return { host, port: Number(port), address: null, private: true, tls: false, reason: 'a test' }
 }
 
-const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 
 /** A plan that runs the fixture under Node behind the door, for the driver alone: what a broken arm takes things away from. */
 export const egressPlan = async (

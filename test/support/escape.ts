@@ -1,6 +1,7 @@
 // How the escape tests try: through a real launch by root (which drops) and by an ordinary user, bare, and with one control removed.
 import { execFile } from 'node:child_process'
 import { basename, dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { BubblewrapArgument } from '../../src/sandbox/bubblewrap/argv.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
@@ -10,7 +11,7 @@ import { mountOf, planOf, run } from './plan.ts'
 import { buildProbe } from './probe.ts'
 import { isRoot, ordinaryUid } from './user.ts'
 
-const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 
 /** Who the daemon is. An ordinary user can't become root, so there it is one case. */
 export const daemons: readonly ('root' | 'user')[] = isRoot ? ['root', 'user'] : ['user']

@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { constants } from 'node:os'
+import { fileURLToPath } from 'node:url'
 
-const source = new URL('../fixtures/probes/fault.c', import.meta.url).pathname
+const source = fileURLToPath(new URL('../fixtures/probes/fault.c', import.meta.url))
 
 export type Fault =
   | `kill-${'before' | 'after' | 'half'} ${string}`

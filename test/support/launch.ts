@@ -1,5 +1,6 @@
 // Launches fixtures through the whole sequence, with settings that are read as a config's are.
 import { chmod } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { thisHost } from '../../src/config/host.ts'
 import { settingsOf } from '../../src/config/load.ts'
 import { newDaemonId, newInstanceId } from '../../src/lib/ids.ts'
@@ -16,7 +17,7 @@ import { knownPrograms } from './probe-folder.ts'
 import { tempDir } from './temp-dir.ts'
 import { patienceMs } from './patience.ts'
 
-const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 
 /** What a test may want different: keys of the server's entry, and limits of its profile. */
 export type Difference = Readonly<Record<string, unknown>> & {

@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { probeFolderVariable } from './probe-folder.ts'
 
 /** An ordinary uid and gid for tests that run as root; nobody's. */
@@ -14,7 +15,7 @@ export function buildProbe(name: string): string {
   if (folder === undefined) throw new Error(`${probeFolderVariable} is unset: probes are built under vitest`)
   const binary = join(folder, basename(name))
   if (existsSync(binary)) return binary
-  const source = new URL(`../fixtures/probes/${name}.c`, import.meta.url).pathname
+  const source = fileURLToPath(new URL(`../fixtures/probes/${name}.c`, import.meta.url))
   const draft = `${binary}.${process.pid}`
   execFileSync('cc', ['-std=gnu11', '-static', '-O1', '-Wall', '-Wextra', '-Werror', '-o', draft, source])
   renameSync(draft, binary)
@@ -30,7 +31,7 @@ export function buildGoProbe(name: string): string {
   if (folder === undefined) throw new Error(`${probeFolderVariable} is unset: probes are built under vitest`)
   const binary = join(folder, basename(name))
   if (existsSync(binary)) return binary
-  const source = new URL(`../fixtures/probes/${name}.go`, import.meta.url).pathname
+  const source = fileURLToPath(new URL(`../fixtures/probes/${name}.go`, import.meta.url))
   const cache = mkdtempSync(join(tmpdir(), 'sallyport-go-'))
   const draft = `${binary}.${process.pid}`
   execFileSync('go', ['build', '-o', draft, source], {

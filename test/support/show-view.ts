@@ -2,6 +2,7 @@
 import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Mount } from '../../src/sandbox/spec.ts'
 import { planOf, run } from './plan.ts'
 import { allowed, resolve } from './settings.ts'
@@ -22,7 +23,7 @@ export const viewOf = async (isKept: (mount: Mount) => boolean = () => true): Pr
       command: 'sh',
       args: ['/app/view.sh'],
       package: {
-        source: new URL('../fixtures/view', import.meta.url).pathname,
+        source: fileURLToPath(new URL('../fixtures/view', import.meta.url)),
         target: '/app',
         with: [],
         digest: null,

@@ -1,6 +1,7 @@
 // The battery in the real sandboxes of real launches, by a daemon of root and of an ordinary user, with every control taken out in turn.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { catalogue } from '../../src/verify/catalogue.ts'
@@ -13,7 +14,7 @@ import { isSound } from '../support/verification.ts'
 
 type Found = Verification & { readonly leftAtHome: readonly string[] }
 
-const script = new URL('../support/run-verify.ts', import.meta.url).pathname
+const script = fileURLToPath(new URL('../support/run-verify.ts', import.meta.url))
 
 const verify = async (daemon: 'root' | 'user', ...args: readonly string[]): Promise<Found> => {
   const isOther = process.getuid?.() === 0 && daemon === 'user'

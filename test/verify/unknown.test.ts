@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { mkdir, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { detectCgroups } from '../../src/sandbox/cgroup/level.ts'
@@ -115,7 +116,7 @@ describe('what a limit may have stopped is no pass where the machine', () => {
     await mkdir(group)
     try {
       await writeFile(join(group, most), `${700 * 2 ** 20}`)
-      const script = new URL('../support/run-verify.ts', import.meta.url).pathname
+      const script = fileURLToPath(new URL('../support/run-verify.ts', import.meta.url))
       const inGroup = ['-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', group, process.execPath, script]
       const { stdout } = await promisify(execFile)('sh', [...inGroup, 'node', statedAlone, memory])
       const { assertions } = JSON.parse(stdout) as Verification

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { SallyportError } from '../../../src/errors.ts'
 import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
@@ -155,7 +156,7 @@ describe('a confined server', () => {
 
 describe('what goes along into the sandbox', () => {
   test('a descriptor that leaked into the daemon stays outside, though a bare child would get it', async () => {
-    const script = new URL('../../support/list-descriptors.ts', import.meta.url).pathname
+    const script = fileURLToPath(new URL('../../support/list-descriptors.ts', import.meta.url))
     // Beyond the 16 or so that Node marks close-on-exec when it starts.
     const leak = openSync('/etc/hostname', 'r')
     const stdio: ('ignore' | 'pipe' | 'inherit' | number)[] = ['ignore', 'pipe', 'inherit']
@@ -190,7 +191,7 @@ describe('what goes along into the sandbox', () => {
 })
 
 test('a daemon under tighter limits than the profile gives passes them on, and its servers start', () => {
-  const script = new URL('../../support/list-limits.ts', import.meta.url).pathname
+  const script = fileURLToPath(new URL('../../support/list-limits.ts', import.meta.url))
   const limited = execFileSync('prlimit', ['--nofile=300:300', process.execPath, script], {
     encoding: 'utf8',
   })
@@ -295,7 +296,7 @@ describe('a launch that cannot be made', () => {
   })
 
   test('a launcher that hangs is given up and killed', async () => {
-    const script = new URL('../../fixtures/hang.sh', import.meta.url).pathname
+    const script = fileURLToPath(new URL('../../fixtures/hang.sh', import.meta.url))
     const hanging = confine(await planOf(sh('true'), { launcher: script }), {
       signal: AbortSignal.timeout(300),
     })
@@ -321,7 +322,7 @@ describe('when something else kills a part', () => {
   })
 
   test('the daemon, all is gone within a second, whatever the server ignores and its stop allows', async () => {
-    const holder = new URL('../../support/hold-sandbox.ts', import.meta.url).pathname
+    const holder = fileURLToPath(new URL('../../support/hold-sandbox.ts', import.meta.url))
     const marker = word()
     const script = `trap "" TERM HUP INT; setsid ${stay} & echo up; while :; do sleep 600; done`
     const daemon = spawn(process.execPath, [holder, ...sh(script, marker)], {

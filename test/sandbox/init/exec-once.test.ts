@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { auditArch, runBpf, verdict } from '../../support/bpf.ts'
 import { compile } from '../../support/compile.ts'
@@ -103,7 +104,7 @@ static long told(long number, ...) {
   return putchar('\n'), 0;
 }
 #define syscall told
-#include "${new URL('../../../sandbox/init/ticket.c', import.meta.url).pathname}"
+#include "${fileURLToPath(new URL('../../../sandbox/init/ticket.c', import.meta.url))}"
 _Noreturn void die(const char *step, const char *object, int error) { (void)step, (void)object, exit(error); }
 _Noreturn void refuse(const char *step, const char *object, const char *why) { (void)step, (void)object, (void)why, exit(1); }
 int main(void) { return exec_once("/program", (char *[]){"a", 0}, (char *[]){"b", 0}); }`

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { arch } from 'node:process'
+import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileWatched } from '../../../src/sandbox/seccomp.ts'
@@ -158,7 +159,7 @@ describe('egress', () => {
       ...Array.from({ length: 20 }, (_, index) => query(`n${index}.b.test`, 1)),
     ]
     writeFileSync(queries, JSON.stringify(packets.map((bytes) => bytes.toString('hex'))))
-    const ask = new URL('../../fixtures/servers/ask-resolver.mjs', import.meta.url).pathname
+    const ask = fileURLToPath(new URL('../../fixtures/servers/ask-resolver.mjs', import.meta.url))
     const script = `
       answers=$('${process.execPath}' '${ask}' tcp '${queries}')
       exec 3<>/dev/tcp/198.18.0.1/7000; cat <&3

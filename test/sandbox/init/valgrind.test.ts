@@ -5,13 +5,14 @@ import { once } from 'node:events'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { frame } from '../../support/init-frames.ts'
 import { ids, InitProcess, initOrders, outcome, shell } from '../../support/init-sandbox.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
-const repository = new URL('../../..', import.meta.url).pathname
+const repository = fileURLToPath(new URL('../../..', import.meta.url))
 const own = ['--quiet', '--vgdb=no', '--error-exitcode=99', '--leak-check=no']
 let folder: Awaited<ReturnType<typeof tempDir>>
 let binary = ''
