@@ -1,5 +1,5 @@
 // What doctor says of the container engine: what holds each control in containers, or why nothing does and what mends it.
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Diagnosis } from '../../src/sandbox/fingerprint/diagnose.ts'
@@ -72,7 +72,9 @@ engineTest(
     await using folder = await tempDir()
     const socket = at.environment.DOCKER_HOST.replace('unix://', '')
     // What stands at the end of a session: the arguments are kept, and the streams joined to the engine's socket.
-    const program = `#!${process.execPath}
+    const node = join(folder.path, 'node')
+    await symlink(process.execPath, node) // its own path may have a space
+    const program = `#!${node}
 if (process.argv.slice(2).join(' ') !== '-T -o BatchMode=yes -o ConnectTimeout=10 -p 2222 -- me@there docker system dial-stdio') process.exit(9)
 const socket = require('node:net').connect(${JSON.stringify(socket)})
 process.stdin.pipe(socket).pipe(process.stdout)`

@@ -1,5 +1,5 @@
 // Engines of this machine that are reached over a network: a server there is launched, spoken to and ended as at the usual socket.
-import { chmod, cp, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { diagnoseEngine } from '../../src/sandbox/docker/diagnose.ts'
@@ -89,7 +89,9 @@ engineTest('over ssh a server is launched, and gets and gives every byte', async
   await using folder = await tempDir()
   const socket = engine.environment.DOCKER_HOST.replace('unix://', '')
   // What stands at the end of a session: the streams joined to the engine's socket, until the engine ends its own.
-  const program = `#!${process.execPath}
+  const node = join(folder.path, 'node')
+  await symlink(process.execPath, node) // its own path may have a space
+  const program = `#!${node}
 const socket = require('node:net').connect({ path: ${JSON.stringify(socket)}, allowHalfOpen: true })
 process.stdin.pipe(socket).on('data', (bytes) => process.stdout.write(bytes) || socket.pause())
 process.stdout.on('drain', () => socket.resume())

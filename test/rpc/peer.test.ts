@@ -20,7 +20,7 @@ it('asks about a storm of connections with one child, and with another when that
   await using folder = await tempDir()
   const path = join(folder.path, 's')
   const counting = join(folder.path, 'counting')
-  await writeFile(counting, `#!/bin/sh\necho >>${path}.count\nexec ${await findInitBinary()} "$@"\n`, {
+  await writeFile(counting, `#!/bin/sh\necho >>${path}.count\nexec '${await findInitBinary()}' "$@"\n`, {
     mode: 0o755,
   })
   const server = createServer({ pauseOnConnect: true }).listen(path)

@@ -342,7 +342,7 @@ const launchBelow = async (limit: string): Promise<unknown> => {
   chmodSync(folder.path, 0o755)
   const plan = await planOf(['/bin/true'])
   const launcher = join(folder.path, 'launcher')
-  writeFileSync(launcher, `#!/bin/sh\nexec prlimit ${limit} ${plan.launcher} "$@"\n`, { mode: 0o755 })
+  writeFileSync(launcher, `#!/bin/sh\nexec prlimit ${limit} '${plan.launcher}' "$@"\n`, { mode: 0o755 })
   return await confine({ ...plan, launcher }, { signal }).then(String, (error: unknown) => error)
 }
 
