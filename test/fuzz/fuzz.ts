@@ -10,7 +10,7 @@ import { root } from '../support/source.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { escaped, readCorpus, writeCorpus } from './corpus.ts'
 import { search } from './guide.ts'
-import { harnessAt, inputsIn, make, ran, unpack } from './native.ts'
+import { engineLack, harnessAt, inputsIn, make, ran, unpack } from './native.ts'
 import { type Harness, harnesses, targets } from './targets.ts'
 
 const { values } = parseArgs({
@@ -39,7 +39,7 @@ const usage = `npm run fuzz -- [--seconds N] [--seed S] [--only NAME]… [--keep
   --only NAME  that parser alone, or those: ${names.join(', ')}
   --keep       adds the inputs that reach something new to test/fuzz/corpus/
 
-Status 0: no findings, 1: at least one. docs/fuzzing.md says what must hold.
+Status 0: no findings, 1: at least one, 2: what it is built with is missing. docs/fuzzing.md says what must hold.
 `
 if (values.help) process.stdout.write(usage)
 else process.exitCode = values.inside === undefined ? await all() : await inside(values.inside)
@@ -53,8 +53,14 @@ async function all(): Promise<number> {
   const chosen = names.filter((name) => values.only.length === 0 || values.only.includes(name))
   const lanes = Math.min(availableParallelism(), chosen.length)
   const each = Math.max(1, Math.round((seconds * lanes) / chosen.length))
+  const isNative = chosen.some((name) => harnesses.some((it) => it.name === name))
+  const lack = isNative ? engineLack() : null
+  if (lack !== null) {
+    console.error(lack)
+    return 2
+  }
   console.log(`seed ${values.seed}, ${chosen.length} parsers, ${each} s each, ${lanes} at a time`)
-  if (chosen.some((name) => harnesses.some((it) => it.name === name))) make(['engine'])
+  if (isNative) make(['engine'])
   await using folder = await tempDir()
   let findings = 0
   const waiting = [...chosen]

@@ -1,5 +1,5 @@
 // The harnesses of sandbox/fuzz: built, given their corpus as files, and run by libFuzzer or one input after the other.
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { availableParallelism } from 'node:os'
@@ -15,6 +15,18 @@ export function make(builds: readonly Build[], tree = root): void {
   execFileSync('make', ['-s', `-j${availableParallelism()}`, '-C', join(tree, 'sandbox'), ...programs], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
+}
+
+/** What this machine lacks for the engine's build, and what helps; null where it lacks nothing. */
+export function engineLack(): string | null {
+  const input =
+    'int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) { return data && size ? 0 : 0; }'
+  const args = ['-fsanitize=fuzzer', '-x', 'c', '-o', '/dev/null', '-']
+  const { error, status } = spawnSync('clang', args, { input, stdio: ['pipe', 'ignore', 'ignore'] })
+  if (status === 0) return null
+  const what =
+    error === undefined ? 'clang builds nothing with libFuzzer' : `clang cannot be started (${error.message})`
+  return `${what}; install clang and libclang-rt-dev (as root, npm run fuzz does), or name parsers that are not C with --only`
 }
 
 /** The program of a build. */
