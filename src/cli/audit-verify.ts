@@ -63,7 +63,7 @@ async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
 }
 
 async function verifyHere({ state, run, anchor: kept }: VerifyOptions): Promise<AuditVerification> {
-  const folder = stateDirectory(state, thisHost())
+  const folder = await stateDirectory(state, thisHost())
   const journal = join(folder, run === undefined ? 'journal' : join('runs', run))
   const mend = `verify it as the user whose daemon wrote it, or as root; ${elsewhere}`
   const named = { path: folder, access: 'read', code: 'ERR_NOT_AUTHORISED', mend } as const

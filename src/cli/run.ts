@@ -75,7 +75,7 @@ async function run(command: string, args: readonly string[], flags: RunFlags): P
       name,
       host,
       runtimeDir: await runtimeDirectory(undefined, host),
-      stateDir: stateDirectory(undefined, host),
+      stateDir: await stateDirectory(undefined, host),
       log,
       stream: Duplex.from({ readable: process.stdin, writable: process.stdout }),
       onStderr: (line) => hint(process.stderr.isTTY ? visible(line) : line),

@@ -31,7 +31,7 @@ export function registerServe(program: Command): void {
     .action(async (options: ServeOptions) => {
       const host = thisHost()
       const runtimeDir = await runtimeDirectory(options.runtime, host)
-      const stateDir = stateDirectory(options.state, host)
+      const stateDir = await stateDirectory(options.state, host)
       if (options.background === true) {
         const { startInBackground } = await import('./background.ts')
         return startInBackground({ host, runtimeDir, stateDir, config: options.config })

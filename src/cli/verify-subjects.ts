@@ -101,7 +101,7 @@ async function serversOf(
   const runtimeDir = await runtimeDirectory(undefined, host)
   const own = [
     runtimeDir,
-    stateDirectory(undefined, host),
+    await stateDirectory(undefined, host),
     userFolder(host),
     enterpriseFolder,
     ...settings.sources.map(({ path }) => path),

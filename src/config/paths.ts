@@ -3,6 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import type { Host } from './host.ts'
 import { maxSocketPath } from '../lib/socket-path.ts'
+import { throughRootLinks } from '../lib/root-links.ts'
 import { isThere } from './is-there.ts'
 
 /** Longest name of a socket below the runtime directory. */
@@ -10,23 +11,24 @@ const longestSocket = 'operator/operator.sock'
 
 /**
  * The runtime directory: the flag, $SALLYPORT_RUNTIME_DIR, /run/sallyport for root, /run/user/<uid>/sallyport where
- * that user folder exists, else ~/.local/state/sallyport/run. Absolute; nothing is made. ERR_USAGE or
+ * that user folder exists, else ~/.local/state/sallyport/run. Absolute, and where links of root’s own lead, such as /home on
+ * some systems; nothing is made. ERR_USAGE or
  * ERR_CONFIG_VARIABLE where it is relative, or so long that the kernel could not take the path of a socket in it.
  */
 export async function runtimeDirectory(flag: string | undefined, host: Host): Promise<string> {
   const named = fromFlag(flag, '--runtime') ?? fromVariable(host, 'SALLYPORT_RUNTIME_DIR')
-  if (named !== null) return short(named.path, named.by)
-  if (host.uid === 0) return '/run/sallyport'
+  if (named !== null) return usable(named.path, named.by)
+  if (host.uid === 0) return usable('/run/sallyport', 'for root')
   const user = `/run/user/${host.uid}`
-  if (await isThere(user)) return join(user, 'sallyport')
-  return short(join(host.home, '.local/state/sallyport/run'), 'the home')
+  if (await isThere(user)) return usable(join(user, 'sallyport'), user)
+  return usable(join(host.home, '.local/state/sallyport/run'), 'the home')
 }
 
-/** The state directory: the flag, $SALLYPORT_STATE_DIR, /var/lib/sallyport for root, else ~/.local/state/sallyport. */
-export function stateDirectory(flag: string | undefined, host: Host): string {
+/** The state directory: the flag, $SALLYPORT_STATE_DIR, /var/lib/sallyport for root, else ~/.local/state/sallyport; as that. */
+export async function stateDirectory(flag: string | undefined, host: Host): Promise<string> {
   const named = fromFlag(flag, '--state') ?? fromVariable(host, 'SALLYPORT_STATE_DIR')
-  if (named !== null) return named.path
-  return host.uid === 0 ? '/var/lib/sallyport' : join(host.home, '.local/state/sallyport')
+  const usual = host.uid === 0 ? '/var/lib/sallyport' : join(host.home, '.local/state/sallyport')
+  return throughRootLinks(named?.path ?? usual)
 }
 
 interface Named {
@@ -49,6 +51,10 @@ function fromVariable({ env }: Host, name: string): Named | null {
     throw refused('ERR_CONFIG_VARIABLE', `$${name}`, JSON.stringify(said), 'an absolute path')
   return { path: resolve(said), by: `$${name}` }
 }
+
+// Both are connected to: what is named by the shim, where that leads by what listens there.
+const usable = async (path: string, by: string): Promise<string> =>
+  short(await throughRootLinks(short(path, by)), by)
 
 function short(path: string, by: string): string {
   const bytes = Buffer.byteLength(join(path, longestSocket))

@@ -158,7 +158,7 @@ function unsafe(path: string, why: string): SallyportError {
 function behindLink(link: string, real: string): SallyportError {
   return new SallyportError(
     'ERR_RUNTIME_UNSAFE',
-    `folder ${link} is a symbolic link, and none is followed; choose the folder by where that leads, ${real}, with --runtime or $SALLYPORT_RUNTIME_DIR`,
+    `folder ${link} is a symbolic link, and none is followed but root’s where nobody else can write; choose the folder by where that leads, ${real}, with --runtime or $SALLYPORT_RUNTIME_DIR`,
     { path: link },
   )
 }

@@ -55,10 +55,12 @@ describe('the runtime directory', () => {
 })
 
 test('the state directory is the flag’s, the variable’s, root’s or below the home', async () => {
-  expect(stateDirectory('/flag', host({ env: { SALLYPORT_STATE_DIR: '/variable' } }))).toBe('/flag')
-  expect(stateDirectory(undefined, host({ env: { SALLYPORT_STATE_DIR: '/variable' } }))).toBe('/variable')
-  expect(stateDirectory(undefined, host({ uid: 0 }))).toBe('/var/lib/sallyport')
-  expect(stateDirectory(undefined, host())).toBe('/home/u/.local/state/sallyport')
+  expect(await stateDirectory('/flag', host({ env: { SALLYPORT_STATE_DIR: '/variable' } }))).toBe('/flag')
+  expect(await stateDirectory(undefined, host({ env: { SALLYPORT_STATE_DIR: '/variable' } }))).toBe(
+    '/variable',
+  )
+  expect(await stateDirectory(undefined, host({ uid: 0 }))).toBe('/var/lib/sallyport')
+  expect(await stateDirectory(undefined, host())).toBe('/home/u/.local/state/sallyport')
   expect(
     (await refusal(() => stateDirectory(undefined, host({ env: { SALLYPORT_STATE_DIR: './x' } })))).code,
   ).toBe('ERR_CONFIG_VARIABLE')

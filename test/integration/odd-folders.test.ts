@@ -1,9 +1,10 @@
 // Variables that name folders which are not there, or which whoever runs us may not write to.
-import { mkdir } from 'node:fs/promises'
+import { lstat, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { isRoot } from '../support/user.ts'
 
 const nowhere = '/nonexistent/folder'
 const mend = (variable: string) => `set ${variable} to a folder that is there and that this user can write to`
@@ -40,5 +41,26 @@ describe('a home, or a temporary folder, that is not there', () => {
     expect(status).toBe(0)
     expect(stdout).toMatch(new RegExp(String.raw`temporary folder \S+ takes no socket \((${errno})\)`))
     expect(stdout).toContain('set TMPDIR to a folder with a short path')
+  })
+})
+
+describe.runIf(isRoot)('folders of sockets and records behind a link of root’s', () => {
+  test('are served, and reached by either name', async () => {
+    await using at = await place(configOf({ echo: fixture('echo') }))
+    await mkdir(join(at.folder, 'var'))
+    await symlink('var', join(at.folder, 'link'))
+    const behind = (folder: string) => ({
+      SALLYPORT_RUNTIME_DIR: join(at.folder, folder, 'run'),
+      SALLYPORT_STATE_DIR: join(at.folder, folder, 'state'),
+    })
+    expect(await at.run(['serve', '--background'], { env: behind('link') })).toMatchObject({ status: 0 })
+    for (const folder of ['link', 'var']) {
+      const call = ['call', 'echo', 'echo', '-a', 'text=hello']
+      expect(await at.run(call, { env: behind(folder) })).toMatchObject({
+        stdout: '{"text":"hello"}\n',
+        stderr: '',
+      })
+    }
+    expect((await lstat(join(at.folder, 'var/state/journal'))).isDirectory()).toBe(true)
   })
 })

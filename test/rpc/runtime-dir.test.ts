@@ -5,6 +5,7 @@ import { chmod, chown, lstat, mkdir, readdir, rm, symlink, writeFile } from 'nod
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { runtimeDirectory, stateDirectory } from '../../src/config/paths.ts'
 import { prepareRuntimeDir, prepareStateDir } from '../../src/rpc/runtime-dir.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isRoot, nobody, ordinaryUid } from '../support/user.ts'
@@ -155,6 +156,43 @@ it('a symbolic link above it is refused, with where it leads', async () => {
       `^folder ${link} is a symbolic link, .* leads, ${join(folder.path, 'elsewhere', 'run')}, with --runtime`,
     ),
   })
+})
+
+it.runIf(isRoot)(
+  'the folders of a home behind a link of root’s are made and taken where that leads',
+  async () => {
+    await using folder = await tempDir()
+    const homes = join(folder.path, 'var')
+    await mkdir(join(homes, 'ann'), { recursive: true })
+    await chmod(folder.path, 0o755)
+    await chown(join(homes, 'ann'), ordinaryUid, ordinaryUid)
+    await symlink('var', join(folder.path, 'home'))
+    await using user = asOrdinaryUser()
+    const host = { env: {}, home: join(folder.path, 'home', 'ann'), uid: user.uid ?? -1 }
+    for (let start = 0; start < 2; start++) {
+      await prepareStateDir(await stateDirectory(undefined, host))
+      const { directory } = await prepareRuntimeDir(await runtimeDirectory(undefined, host), null)
+      expect(directory).toBe(join(homes, 'ann/.local/state/sallyport/run'))
+    }
+  },
+)
+
+it.runIf(isRoot)('a link of one’s own is refused as ever, and above the sockets any but root’s', async () => {
+  await using folder = await tempDir()
+  await chmod(folder.path, 0o755)
+  await mkdir(join(folder.path, 'ann'))
+  await chown(join(folder.path, 'ann'), ordinaryUid, ordinaryUid)
+  await using user = asOrdinaryUser()
+  const home = join(folder.path, 'ann')
+  await mkdir(join(home, 'there'))
+  await symlink('there', join(home, 'link'))
+  const named = { SALLYPORT_RUNTIME_DIR: join(home, 'link/run'), SALLYPORT_STATE_DIR: join(home, 'link') }
+  const host = { env: named, home, uid: user.uid ?? -1 }
+  const refused = { ...unsafe, message: expect.stringContaining('link') as unknown }
+  await expect(prepareRuntimeDir(await runtimeDirectory(undefined, host), null)).rejects.toMatchObject(
+    refused,
+  )
+  await expect(prepareStateDir(await stateDirectory(undefined, host))).rejects.toMatchObject(refused)
 })
 
 it('a symbolic link in the place of a folder inside it is refused', async () => {

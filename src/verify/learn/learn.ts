@@ -55,7 +55,7 @@ export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
   const signal = AbortSignal.any([options.signal ?? [], AbortSignal.timeout(wholeMs)].flat())
   await using janitor = await startJanitor()
   await using folder = await ownFolder(janitor)
-  const own = [folder.path, stateDirectory(undefined, host), userFolder(host)]
+  const own = [folder.path, await stateDirectory(undefined, host), userFolder(host)]
   const daemon = newDaemonId()
   for (const group of parentDirectories((await hostFingerprint()).cgroups, daemon))
     await janitor.takes(`group /${group.slice(1)}`)
