@@ -9,6 +9,13 @@ const oldest = [22, 12] as const
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) process.exit(await onNewerNode())
+// Said here and not by what trips over it: no error of ours could be made then, nor one of most packages.
+if (Object.isFrozen(Error)) {
+  process.stderr.write(
+    'sallyport: cannot run on what --frozen-intrinsics makes of Node; take that out of NODE_OPTIONS, or of the command (ERR_USAGE)\n',
+  )
+  process.exit(7)
+}
 
 // Behind the check: what an old Node can't parse must not be loaded before it was told so.
 const { hearEarly } = await import('./interruption.ts')

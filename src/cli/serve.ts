@@ -63,6 +63,12 @@ async function serve(
   // 2. Settings, wholly valid or not at all.
   const { createLogger } = await import('../log.ts')
   const log = createLogger({ level: verbose === true ? 'debug' : 'info', isTerminal: process.stderr.isTTY })
+  const { url } = await import('node:inspector')
+  if (url() !== undefined)
+    log.warn(
+      { url: url() },
+      'a debugger listens: who connects to it can do and read all that the daemon can; take --inspect out of NODE_OPTIONS, or of the command',
+    )
   if (closed.length > 0) log.debug({ descriptors: closed }, 'inherited descriptors closed')
   const { loadSettingsApart } = await import('../config/load-apart.ts')
   const { findInitBinary } = await import('../sandbox/init-binary.ts')
