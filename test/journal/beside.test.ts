@@ -1,6 +1,16 @@
 // What lies beside the journal, and is not what was put there: a key that is lost, files that are no files any more.
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { OwedFile } from '../../src/daemon/governance/owed-file.ts'
@@ -32,6 +42,35 @@ describe('a key', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600)
     writeFileSync(segmentPath(directory, 1), '')
     expect(await loadKey(path, directory)).toEqual(made)
+  })
+
+  test('leaves nothing of starts that were killed as they made it, and nothing else is taken for that', async () => {
+    const path = join(folder.path, 'journal.key')
+    const drafts = [1, 2].map(() => `${path}.${randomUUID()}`)
+    const [empty = '', whole = ''] = drafts
+    const others = [`${path}.old`, `${path}.${randomUUID()}.bak`, join(folder.path, `other.${randomUUID()}`)]
+    for (const one of [empty, ...others]) writeFileSync(one, '', { mode: 0o600 })
+    const linked = `${path}.${randomUUID()}`
+    symlinkSync(`${path}.old`, linked)
+    mkdirSync(`${path}.${randomUUID()}`)
+    const made = await loadKey(path, directory)
+    linkSync(path, whole)
+    writeFileSync(segmentPath(directory, 1), '')
+    const count = readdirSync(folder.path).length
+    expect(await loadKey(path, directory)).toEqual(made)
+    expect(readdirSync(folder.path)).toHaveLength(count - 1)
+    expect(drafts.filter((one) => existsSync(one))).toEqual([])
+    expect([...others, linked].filter((one) => !existsSync(one))).toEqual([])
+  })
+
+  test('is one for all that begin at once, though each removes what the others had begun', async () => {
+    const path = join(folder.path, 'journal.key')
+    for (let round = 0; round < 50; round++) {
+      rmSync(path, { force: true })
+      const keys = await Promise.all(Array.from({ length: 8 }, () => loadKey(path, directory)))
+      expect(new Set(keys.map((one) => Buffer.from(one).toString('hex'))).size).toBe(1)
+    }
+    expect(readdirSync(folder.path)).toEqual(['journal', 'journal.key'])
   })
 
   test('that is lost is not made anew while there is a journal that was written with it', async () => {
