@@ -88,8 +88,8 @@ const helpers = ['guard', 'peer', 'outer']
 function othersOf(daemon: number): readonly string[] {
   const missing = new Set(helpers)
   return descendantsOf(daemon)
+    .filter(({ pid, name }) => name !== 'sallyport-init' || !missing.delete(argumentsOf(pid)[1] ?? ''))
     .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}`)
-    .filter((line) => !missing.delete(/^sallyport-init \(\d+\) \S+ (\S+)/.exec(line)?.[1] ?? ''))
 }
 
 function leadsTo(descriptor: string): readonly string[] {
@@ -145,10 +145,12 @@ function standing(pid: number): string {
   }
 }
 
-function commandLine(pid: number): string {
+const commandLine = (pid: number): string => argumentsOf(pid).join(' ').slice(0, 100)
+
+function argumentsOf(pid: number): readonly string[] {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').slice(0, 100)
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
   } catch {
-    return ''
+    return []
   }
 }

@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Client } from '../../src/client/client.ts'
 import { main, place, type Place } from '../support/daemon.ts'
 import { type Faults, faults } from '../support/fault.ts'
@@ -20,7 +19,8 @@ import { threadsOf } from './parts.ts'
 import { secrets } from './secrets.ts'
 import { type Around, configuration, profiles } from './servers.ts'
 
-const collects = fileURLToPath(new URL('collects.mjs', import.meta.url))
+// As a URL, which is what Node takes a path for, too
+const collects = new URL('collects.mjs', import.meta.url).href
 /** What a start may take until it answers, and a proper end, which takes the ladder of the slowest server */
 const [startMs, endMs] = [20_000, 25_000]
 

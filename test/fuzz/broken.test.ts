@@ -166,7 +166,13 @@ test('every parser has a fault of which it is known to be found', () => {
 
 describe.concurrent.each(Object.entries(broken))('the search of %s', (name, faults) => {
   test.each(faults)('finds it if $what', async (fault) => {
-    const own = ['--import', at('broken-source.ts'), at('fuzz.ts'), '--inside', name]
+    const own = [
+      '--import',
+      new URL('broken-source.ts', import.meta.url).href,
+      at('fuzz.ts'),
+      '--inside',
+      name,
+    ]
     const how = ['--seconds', `${mostS}`, '--seed', 'broken']
     const told = `SALLYPORT_FUZZ_BROKEN=${JSON.stringify(fault)}`
     const { code, stdout, stderr } = await ran('env', [told, process.execPath, ...own, ...how], patienceMs)

@@ -10,8 +10,9 @@ import { eventually } from '../support/eventually.ts'
 import { livingAt } from '../support/living.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const collects = fileURLToPath(new URL('../chaos/collects.mjs', import.meta.url))
-const tells = fileURLToPath(new URL('tells.mjs', import.meta.url))
+// As URLs, which is what Node takes paths for, too, and without a space, at which the variable would be cut
+const collects = new URL('../chaos/collects.mjs', import.meta.url).href
+const tells = new URL('tells.mjs', import.meta.url).href
 
 /** One call as its host saw it; moments are µs of the monotonic clock. */
 export interface Called {
@@ -47,7 +48,7 @@ export class Stage implements AsyncDisposable {
     const at = stack.use(await place(configuration(servers, tiny)))
     const modules = [collects, tells, ...(load === null ? [] : [load])]
     const { process: daemon, client } = await serve(at, {
-      NODE_OPTIONS: ['--expose-gc', ...modules.map((path) => `--import=${path}`)].join(' '),
+      NODE_OPTIONS: ['--expose-gc', ...modules.map((url) => `--import=${url}`)].join(' '),
       SALLYPORT_SCALE_TOLD: join(at.folder, 'told'),
       SALLYPORT_CHAOS_LIVING: join(at.folder, 'living'),
     })

@@ -160,7 +160,7 @@ function parentsOf(): ReadonlyMap<number, number> {
 
 function commandOf(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
   } catch {
     return ''
   }

@@ -83,7 +83,7 @@ function pids(): readonly number[] {
 
 function commandLine(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
   } catch {
     return ''
   }
