@@ -88,8 +88,10 @@ export class ConfinedTree implements RunningSandbox {
     )
   }
 
+  // The kernel counts a kill for want of memory before it kills: whoever sees the end of it, be that before the watch looks again or
+  // init has said how its server ended, is told of that.
   get reason(): SandboxExit['reason'] | null {
-    return this.#reason
+    return this.#reason !== 'killed' && this.#plan.outerLimits.hasRunOut() ? 'oom' : this.#reason
   }
 
   /** Nobody is asked to: who stops it does so by signals, process by process. */
@@ -183,7 +185,7 @@ export class ConfinedTree implements RunningSandbox {
       killSession(this.#monitor.pid ?? 0)
     }
     await this.#following
-    if (outerLimits.hasRunOut() && this.#reason !== 'killed') this.#reason = 'oom'
+    this.#reason = this.reason
     try {
       await outerLimits[Symbol.asyncDispose]()
     } catch (error) {

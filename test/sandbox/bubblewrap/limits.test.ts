@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createCgroups } from '../../../src/sandbox/cgroup/cgroup.ts'
 import { type BubblewrapPlan, confine } from '../../../src/sandbox/bubblewrap/driver.ts'
-import type { SandboxProcess } from '../../../src/sandbox/driver.ts'
+import type { SandboxExit, SandboxProcess } from '../../../src/sandbox/driver.ts'
 import { chooseEnforcement } from '../../../src/sandbox/limits/enforcement.ts'
 import { readKernelFacts } from '../../../src/sandbox/fingerprint/kernel-facts.ts'
 import { holdFromOutside } from '../../../src/sandbox/limits/outer-limits.ts'
@@ -34,24 +34,33 @@ function hogPlan(...args: string[]): Promise<BubblewrapPlan> {
   return planOf(['/opt/hog', ...args], { spec: { mounts: [mountOf(hog, '/opt/hog')], limits } })
 }
 
-/** Holds a plan from outside as a launch does, runs it until `hear`, and gives what was heard and how it ended. */
-async function held(plan: BubblewrapPlan, cgroups = hostSupport): Promise<{ line: string; reason: string }> {
+interface Held {
+  /** What was heard first */
+  readonly line: string
+  /** What was known of its end as its output ended */
+  readonly ending: SandboxExit['reason'] | null
+  /** How it ended */
+  readonly reason: SandboxExit['reason']
+}
+
+/** Holds a plan from outside as a launch does, and runs it to its end, or until it has forked. */
+async function held(plan: BubblewrapPlan, cgroups = hostSupport): Promise<Held> {
   const groups = createCgroups(cgroups, newDaemonId())
   const enforcedBy = chooseEnforcement(plan.spec.limits, { ...readKernelFacts(), cgroups })
   const outerLimits = holdFromOutside(groups, plan.spec, enforcedBy)
   const server = await startAlone({ ...plan, outerLimits, enforcedBy })
-  const first = server.stdout[Symbol.asyncIterator]().next()
-  const line = await Promise.race([
-    first.then(({ value }) => String(value).split('\n')[0] ?? ''),
-    server.ended.then(() => ''),
-  ])
-  if (line.startsWith('forked')) server.kill()
+  let line = ''
+  for await (const chunk of server.stdout) {
+    line ||= String(chunk).split('\n')[0] ?? ''
+    if (line.startsWith('forked')) server.kill()
+  }
+  const ending = server.ending()
   const { reason } = await server.ended
   await server[Symbol.asyncDispose]()
   expect(leftOf(outerLimits.joinFiles)).toEqual([])
   await groups[Symbol.asyncDispose]()
   expect(leftOf(groups.directories)).toEqual([])
-  return { line, reason }
+  return { line, ending, reason }
 }
 
 /** Opens the gate once whoever covered /proc is reaped, who until then counts as one of the sandbox's processes. */
@@ -74,14 +83,16 @@ describe.each([
   ['no control groups', none],
 ])('with %s', (_, cgroups) => {
   test.each(['memory', 'memfd', 'family'])(
-    'a %s hog ends with its whole tree, and the reason says memory',
+    'a %s hog ends with its whole tree, and the reason says memory, to whoever sees its output end, too',
     async (kind) => {
-      expect((await held(await hogPlan(kind, '200'), cgroups)).reason).toBe('oom')
+      const of = { ending: 'oom', reason: 'oom' }
+      expect(await held(await hogPlan(kind, '200'), cgroups)).toMatchObject(of)
     },
   )
 
   test('a fork bomb stops at the limit', async () => {
-    expect(await held(await hogPlan('fork'), cgroups)).toEqual({ line: 'forked 19', reason: 'killed' })
+    const of = { line: 'forked 19', ending: 'killed', reason: 'killed' }
+    expect(await held(await hogPlan('fork'), cgroups)).toEqual(of)
   })
 })
 
