@@ -2,9 +2,7 @@
 // and `ps` say, and what is on the machine then and once the server is stopped.
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { expectAftermath } from '../support/aftermath.ts'
@@ -236,34 +234,6 @@ test('22: a server whose program is not there is given up by name, and no call i
   expect(await call('absent', 'honest')).toBe('ERR_ARGUMENT_REFUSED')
   expect(await client.call('servers/get', { server: 'absent' })).toMatchObject({ state: 'failed' })
   expect(intentsOf('absent')).toBe(0)
-})
-
-test('18: a host that reads no answers holds up nobody else, and each of its calls has one end', async () => {
-  await call('plain', 'honest')
-  const host = connect(join(at.runtimeDir, 'host/host.sock'))
-    .pause()
-    .on('error', () => undefined)
-  const before = intentsOf('plain')
-  for (let id = 0; id < 5; id++) {
-    const params = { server: 'plain', tool: 'effect', arguments: { token: 't', way: 'huge' } }
-    host.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })}\n`)
-  }
-  await eventually(() => intentsOf('plain') > before)
-  // All of them while it still reads nothing: what comes to it is heard of only after that.
-  const others = await Promise.all(Array.from({ length: 4 }, () => at.connect('host')))
-  const told = await Promise.all(
-    others.flatMap((other) =>
-      Array.from({ length: 5 }, (_, n) => call(n % 2 === 0 ? 'plain' : 'closes', 'honest', other)),
-    ),
-  )
-  expect(told).toEqual(Array<string>(20).fill('output'))
-  for (const other of others) await other[Symbol.asyncDispose]()
-  const ids: unknown[] = []
-  createInterface({ input: host }).on('line', (line) => ids.push((JSON.parse(line) as { id?: unknown }).id))
-  await eventually(() => ids.length >= 5)
-  expect(ids).toHaveLength(5)
-  expect(new Set(ids)).toEqual(new Set([0, 1, 2, 3, 4]))
-  host.destroy()
 })
 
 test('19: the call of a host that goes away is cancelled, and its server serves on', async () => {

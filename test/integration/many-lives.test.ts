@@ -6,16 +6,13 @@ import { expectAftermath } from '../support/aftermath.ts'
 import { attached } from '../support/attached.ts'
 import { configOf, daemon, endServe, fixture, place, serve } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdingsOf, livingMib, observed, residentMib, scratchOf } from '../support/holdings.ts'
+import { flat, holdingsOf, livingMib, observed, residentMib, scratchOf } from '../support/holdings.ts'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
 import { longestMs } from '../support/patience.ts'
 import { often } from '../support/often.ts'
 
 const rounds = often('SALLYPORT_CYCLES', 40) / 4
 const children = 50
-
-/** What may be added to the memory of a daemon however often servers come and go, MiB: its young generation, code, its ring of events */
-const flat = { residentMib: 40, livingMib: 6 }
 
 test(
   `13: after ${rounds * 4} starts and stops the daemon holds what it held of the machine, and its memory is flat`,

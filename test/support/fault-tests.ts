@@ -119,13 +119,15 @@ export const faultRows: readonly FaultRow[] = [
   },
   {
     number: 13,
-    fault: 'servers are started and stopped again and again (40 times in CI, more with SALLYPORT_CYCLES)',
+    fault:
+      'servers are started and stopped again and again (40 times in CI, more with SALLYPORT_CYCLES)',
     tests: { 'integration/many-lives.test.ts': ['13: '], 'docker/many-lives.test.ts': ['13: '] },
   },
   {
     number: 14,
     fault: 'a flood of output that its host does not read',
     tests: {
+      'integration/unread.test.ts': ['14: '],
       'integration/faults-of-servers.test.ts': ['14: '],
       'supervisor/hostile-server.test.ts': ['a flood waits for a host that does not read'],
     },
@@ -164,7 +166,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 18,
     fault: 'a host that does not read',
     tests: {
-      'integration/faults-of-servers.test.ts': ['18: '],
+      'integration/unread.test.ts': ['18: '],
       'rpc/connection.test.ts': ['slows nobody else', 'is cut off once its unread answers'],
     },
   },

@@ -59,6 +59,9 @@ export const observed = (at: Place): Readonly<Record<string, string>> => ({
   TMPDIR: scratchOf(at),
 })
 
+/** What may be added to the memory of a daemon however much it has done, MiB: its young generation, code, its ring of events */
+export const flat = { residentMib: 40, livingMib: 6 }
+
 /** What is resident of a process, MiB. */
 export const residentMib = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
