@@ -9,6 +9,7 @@ import { expectAftermath } from '../support/aftermath.ts'
 import { configOf, endServe, fixture, place, serve, type Place, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { descendantsOf } from '../support/leaks.ts'
+import { stretched } from '../support/pace.ts'
 import { bodiesOf } from '../support/witness.ts'
 
 interface Row {
@@ -64,6 +65,7 @@ const profile = {
 /** Each of Node's threads has a heap of its own. */
 const threaded = { ...profile, name: 'threaded', limits: { memory_bytes: 536_870_912, pids: 32 } }
 const small = { stderr_bytes: 65_536 }
+const ladder = { eof_ms: 100, term_ms: 300 }
 const entry = (script = 'chaotic', output: object = { line_bytes: 65_536 }, { name } = profile): object =>
   fixture('chaotic', {
     args: [`/app/${script}.mjs`],
@@ -71,7 +73,7 @@ const entry = (script = 'chaotic', output: object = { line_bytes: 65_536 }, { na
     output,
     restart: { schedule_s: [0.1], jitter: 0, steady_s: 60, storm: 1000, start_attempts: 1 },
     timeouts: { call_ms: 50_000 },
-    stop: { eof_ms: 100, term_ms: 300 },
+    stop: ladder,
   })
 
 /** What no shell would carry, and as much of it as one argument or variable may have */
@@ -175,8 +177,10 @@ test('4: a server that is deaf to the end of its input and to SIGTERM is given b
   const [draining, stopping, stopped] = (await endOf(id)).slice(-3)
   expect([draining?.to, stopping?.to, stopped?.to]).toEqual(['draining', 'stopping', 'stopped'])
   // The daemon's clock of records is not the one by which it waits.
-  expect((stopping?.ms ?? 0) - (draining?.ms ?? 0)).toBeGreaterThan(90)
-  expect((stopped?.ms ?? 0) - (stopping?.ms ?? 0)).toBeGreaterThan(290)
+  expect((stopping?.ms ?? 0) - (draining?.ms ?? 0)).toBeGreaterThan(ladder.eof_ms - 10)
+  expect((stopped?.ms ?? 0) - (stopping?.ms ?? 0)).toBeGreaterThan(ladder.term_ms - 10)
+  const most = await stretched(ladder.eof_ms + ladder.term_ms + 500)
+  expect((stopped?.ms ?? 0) - (draining?.ms ?? 0)).toBeLessThanOrEqual(most)
   expect(await instance('deaf')).toMatchObject({ state: 'stopped', pid: null, reason: 'it was killed' })
 })
 
