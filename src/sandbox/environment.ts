@@ -27,8 +27,8 @@ export interface Environment {
   readonly overrides: readonly OverriddenVariable[]
 }
 
-/** The longest value and the most of all names and values together, bytes; Linux takes 128 KiB and 2 MiB. */
-const valueLimitBytes = 65_536
+/** The longest `NAME=value` and the most of all names and values together, bytes; Linux takes 128 KiB with a NUL, and 2 MiB. */
+const variableLimitBytes = 131_071
 const totalLimitBytes = 262_144
 
 /**
@@ -124,12 +124,12 @@ const judgeName = (name: string, where: string): void => {
 
 const judgeValue = (name: string, value: string, where: string): void => {
   if (value.includes('\0')) throw refused(name, where, 'has a value with a NUL byte', 'remove it')
-  const bytes = Buffer.byteLength(value)
-  if (bytes > valueLimitBytes)
+  const bytes = Buffer.byteLength(`${name}=${value}`)
+  if (bytes > variableLimitBytes)
     throw refused(
       name,
       where,
-      `has ${bytes} bytes, ${valueLimitBytes} is the most`,
+      `has ${bytes} bytes with its name, ${variableLimitBytes} is the most`,
       'give it to the server as a file',
     )
 }

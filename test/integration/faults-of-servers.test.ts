@@ -76,8 +76,10 @@ const entry = (script = 'chaotic', output: object = { line_bytes: 65_536 }, { na
     stop: ladder,
   })
 
-/** What no shell would carry, and as much of it as one argument or variable may have */
-const odd = ['a\nb', '', ' ', '--help', '$(true)', 'ü\u0001\u2028😀', 'x'.repeat(65_536)]
+/** What no shell would carry */
+const odd = ['a\nb', '', ' ', '--help', '$(true)', 'ü\u0001\u2028😀']
+/** As long as the kernel lets an argument be, or a variable with its name: MAX_ARG_STRLEN, without the NUL */
+const longest = { argument: 'x'.repeat(131_071), variable: 'x'.repeat(131_071 - 'ODD6='.length) }
 
 let at: Place
 let child: TestDaemon['process']
@@ -88,11 +90,19 @@ beforeAll(async () => {
   const threads = entry('chaotic', {}, threaded)
   const strange = {
     ...entry(),
-    args: ['/app/chaotic.mjs', '-', ...odd],
-    env: Object.fromEntries(odd.map((value, n) => [`ODD${n}`, value])),
+    args: ['/app/chaotic.mjs', '-', ...odd, longest.argument],
+    env: Object.fromEntries([...odd, longest.variable].map((value, n) => [`ODD${n}`, value])),
   }
+  const longer = { ...entry(), args: ['/app/chaotic.mjs', '-', `${longest.argument}x`] }
   at = await place(
-    configOf({ ...servers, threads, strange, plain: entry('chaotic', small), absent: entry('absent') }),
+    configOf({
+      ...servers,
+      threads,
+      strange,
+      longer,
+      plain: entry('chaotic', small),
+      absent: entry('absent'),
+    }),
   )
   await mkdir(join(at.folder, 'profiles'), { mode: 0o700 })
   for (const one of [profile, threaded])
@@ -225,13 +235,24 @@ test('22: a server has arguments and variables of any letters, and as long as th
   const server = descendantsOf(pid ?? 0)[0]?.pid
   const read = (name: string): readonly string[] =>
     readFileSync(`/proc/${server}/${name}`, 'utf8').slice(0, -1).split('\0')
-  expect(read('cmdline').slice(-odd.length)).toEqual(odd)
-  expect(read('environ')).toEqual(expect.arrayContaining(odd.map((value, n) => `ODD${n}=${value}`)))
+  expect(read('cmdline').slice(-odd.length - 1)).toEqual([...odd, longest.argument])
+  const variables = [...odd, longest.variable].map((value, n) => `ODD${n}=${value}`)
+  expect(read('environ')).toEqual(expect.arrayContaining(variables))
   expect((await at.run(['ps'])).stdout).toMatch(/^strange +ready /m)
   await eventually(() => outcomesOf('strange').length === 1)
   expect(outcomesOf('strange')).toEqual(['result'])
   await client.call('servers/stop', { server: 'strange' })
   expect(existsSync(`/proc/${server}`)).toBe(false)
+})
+
+test('22: a server with an argument that is longer than that is given up by name, and no call is sent', async () => {
+  const most = 'args[2] has 131072 bytes, 131071 is the most'
+  await expect(client.call('servers/start', { server: 'longer' })).rejects.toMatchObject({
+    code: 'ERR_ARGUMENT_REFUSED',
+    message: expect.stringContaining(most) as string,
+  })
+  expect(await client.call('servers/get', { server: 'longer' })).toMatchObject({ state: 'failed' })
+  expect(intentsOf('longer')).toBe(0)
 })
 
 test('22: a server whose program is not there is given up by name, and no call is sent', async () => {

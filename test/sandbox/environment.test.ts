@@ -155,7 +155,7 @@ describe('a variable that is none', () => {
 
   test('is refused with a NUL in its value or too many bytes, and the value is not repeated', async () => {
     const hidden = 'hunter2'
-    for (const value of [`${hidden}\0`, hidden.repeat(10_000)]) {
+    for (const value of [`${hidden}\0`, hidden.repeat(18_725), 'x'.repeat(131_070)]) {
       const thrown = await Promise.resolve()
         .then(() => build({ env: { A: value } }))
         .catch((error: unknown) => error)
@@ -166,6 +166,11 @@ describe('a variable that is none', () => {
       Array.from({ length: 5 }, (_, index) => [`A${index}`, 'x'.repeat(60_000)]),
     )
     await expectRefusal(() => build({ env: many }), 'ERR_ENVIRONMENT_REFUSED', 'is the most')
+  })
+
+  test('is as long with its name as the kernel takes', () => {
+    const value = 'x'.repeat(131_069)
+    expect(valuesOf(build({ env: { A: value } }))['A']).toBe(value)
   })
 
   test('the sandbox’s own may be set and not passed on', async () => {

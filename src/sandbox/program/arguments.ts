@@ -23,7 +23,7 @@ export interface JudgedArguments {
 }
 
 /** The longest argument, the most of them, and the most of all together, bytes. */
-const argumentLimitBytes = 65_536
+const argumentLimitBytes = 131_071
 const countLimit = 1024
 const totalLimitBytes = 262_144
 

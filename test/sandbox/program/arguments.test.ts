@@ -262,7 +262,9 @@ describe('every program', () => {
 
   test('gets no NUL and no more than the sizes', async () => {
     await refuse('server', ['a', 'b\0c'], 'args[1]', 'NUL')
-    await refuse('server', ['x'.repeat(70_000)], 'args[0]', '65536')
+    await refuse('server', ['x'.repeat(131_072)], 'args[0]', '131071')
+    const longest = ['x'.repeat(131_071)]
+    expect(judge('server', longest)).toEqual({ args: longest, script: null })
     await refuse('server', Array<string>(1_025).fill(''), '1024')
     await refuse('server', Array<string>(6).fill('x'.repeat(60_000)), 'together')
   })
