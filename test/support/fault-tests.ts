@@ -120,7 +120,7 @@ export const faultRows: readonly FaultRow[] = [
   {
     number: 13,
     fault:
-      'servers are started and stopped again and again (40 times in CI, more with SALLYPORT_CYCLES)',
+      'servers are started and stopped again and again (300 times in CI, 40 in containers, as often as SALLYPORT_CYCLES says)',
     tests: { 'integration/many-lives.test.ts': ['13: '], 'docker/many-lives.test.ts': ['13: '] },
   },
   {
