@@ -1,6 +1,6 @@
 // A daemon that is killed at any step of a call: the chain holds, what nobody knows is said, and nothing is sent twice.
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
@@ -8,10 +8,12 @@ import { expectAftermath } from '../support/aftermath.ts'
 import { configOf, endServe, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { type Holdings, holdingsOf, scratchOf } from '../support/holdings.ts'
 import { elapsed, instants } from '../support/instants.ts'
 import { childrenOf, orphanedSandboxes } from '../support/processes.ts'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
 import { type Fault, type Faults, faults } from '../support/fault.ts'
+import { buildProbe } from '../support/probe.ts'
 import { watching, yes } from '../support/watching.ts'
 import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
 
@@ -107,22 +109,50 @@ const rules = [
   { permission: 'mcp:*:*', action: 'allow' },
 ]
 
+/** Servers whose launches are under way beside that of the call */
+const others = Array.from({ length: 11 }, (_, n) => `tiny${n}`)
+const tiny = { command: 'tiny', profile: 'offline', trust: 'trusted', acceptance: 'first-use' }
+
 let seen: Witness
 let at: Place
 let fault: Faults
 let life: Life | null = null
+/** What a daemon at rest holds of the machine, before the first was killed */
+let usual: Holdings
 
 /** A daemon that faults can befall: the one in which the last test has looked at what a kill has left, else a new one. */
 async function living(): Promise<Life> {
   if (life !== null && life.process.exitCode === null && life.process.signalCode === null) return life
   fault.disarm()
-  return (life = await serve(at, fault.env))
+  return (life = await serve(at, { ...fault.env, TMPDIR: scratchOf(at) }))
 }
+
+/** What it holds, whatever it and the newest part of its journal are called. */
+function held({ hello }: Client): Holdings {
+  const told = JSON.stringify(holdingsOf(at, hello)).replaceAll(hello.daemon, 'DAEMON')
+  return JSON.parse(told.replaceAll(/\d{8}(?=\.jsonl)/g, 'NEWEST')) as Holdings
+}
+
+/** Its guard, who asks for the credentials of peers, and the launcher of the next sandbox. */
+const isAtRest = ({ hello }: Client): boolean => childrenOf(hello.pid).length === 3
 
 beforeAll(async () => {
   seen = await witness()
-  at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked') }, { rules }))
+  const servers = { plain: seen.entry('plain'), asked: seen.entry('asked') }
+  const node = { name: 'node', path: process.execPath }
+  const allowed = [node, { name: 'tiny', path: buildProbe('../../scale/server') }]
+  const more = { rules, allowed_commands: allowed }
+  at = await place(configOf({ ...servers, ...Object.fromEntries(others.map((name) => [name, tiny])) }, more))
+  mkdirSync(scratchOf(at), { mode: 0o700 })
   fault = faults(at.folder)
+  // What the first launch of a server leaves for good is there.
+  const { client } = await living()
+  for (const server of ['plain', ...others]) {
+    await client.call('servers/start', { server })
+    await client.call('servers/stop', { server })
+  }
+  await eventually(() => isAtRest(client))
+  usual = held(client)
 })
 afterAll(async () => {
   if (life !== null) await endServe(life)
@@ -151,16 +181,16 @@ const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`)
 
 describe('a daemon that is killed', () => {
   // How far the launch has come by then is the machine's; the last is far beyond it.
-  test.each([...instants(7), 50])(
-    '%d ms into the launch for a call leaves its caller told, one end of what is on record, and nothing else',
+  test.each([...instants(10), 50])(
+    `%d ms into the launch for a call, beside ${others.length}, leaves its caller told, one end of what is on record, and nothing else`,
     async (ms) => {
       const text = `launch-${Math.random()}`
       const { process, client } = await living()
       const { daemon } = client.hello
-      const others = new Set(orphanedSandboxes().map(({ pid }) => pid))
-      // Its guard, who asks for the credentials of peers, and the launcher of the next sandbox
-      await eventually(() => childrenOf(client.hello.pid).length === 3)
+      const before = new Set(orphanedSandboxes().map(({ pid }) => pid))
+      await eventually(() => isAtRest(client))
       const helpers = descendantsOf(client.hello.pid).map(({ pid }) => pid)
+      const ends = Promise.allSettled(others.map((server) => client.call('servers/start', { server })))
       const told = call(client, 'plain', text).then(
         () => 'done',
         ({ code }: { code?: unknown }) => code,
@@ -173,20 +203,24 @@ describe('a daemon that is killed', () => {
       await dead
       await client[Symbol.asyncDispose]()
       expect(['ERR_DAEMON_UNAVAILABLE', 'done']).toContain(await told)
+      await ends
       await eventually(() => helpers.every(isGone))
-      await eventually(() => orphanedSandboxes().every(({ pid }) => others.has(pid)))
+      await eventually(() => orphanedSandboxes().every(({ pid }) => before.has(pid)))
       await eventually(() => cgroupsOf(daemon).length === 0)
 
       const again = await living()
       const intents = bodiesOf(at.stateDir, 'call.intent').filter(({ request }) =>
         String(request).includes(text),
       )
-      const ends = bodiesOf(at.stateDir, 'call.outcome').filter(({ call: of }) => of === intents[0]?.['call'])
-      expect(ends.length).toBe(intents.length)
+      const outcomes = bodiesOf(at.stateDir, 'call.outcome')
+      expect(outcomes.filter(({ call: of }) => of === intents[0]?.['call']).length).toBe(intents.length)
       const reached = seen.calls('plain').filter((line) => line.includes(text)).length
       expect(reached).toBeLessThanOrEqual(intents.length)
       if ((await told) === 'done') expect([intents.length, reached]).toEqual([1, 1])
       await expectAftermath(at, again.client)
+      // Neither mounts nor sockets, files and control groups, but those that every daemon has.
+      await eventually(() => expect(held(again.client)).toEqual(usual) ?? true)
+      expect((await at.run(['ps'])).stdout).not.toMatch(/^(plain|tiny\d+) .* (ready|starting) /m)
     },
   )
 

@@ -21,6 +21,8 @@ export interface Holdings {
   readonly networks: readonly string[]
   /** Mounts in the daemon's namespace that keep a namespace, or lie in the place */
   readonly mounts: readonly string[]
+  /** Of the machine's Unix sockets those that have a path in the place */
+  readonly sockets: readonly string[]
   /** Files of the runtime and state directories and of TMPDIR, the journal's and kept outputs apart */
   readonly files: readonly string[]
 }
@@ -40,6 +42,9 @@ export function holdingsOf(at: Place, { pid, daemon }: Client['hello']): Holding
     mounts: readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
       .split('\n')
       .filter((line) => line.includes(' - nsfs ') || line.includes(at.folder)),
+    sockets: [...new Set(readFileSync('/proc/net/unix', 'utf8').match(/(?<= )\/.*$/gm))]
+      .filter((path) => path.startsWith(`${at.folder}/`))
+      .toSorted(),
     files: [at.runtimeDir, at.stateDir, scratchOf(at)]
       .flatMap((folder) =>
         readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
