@@ -52,7 +52,7 @@ export async function tryOnce(tool: string, launcher: string): Promise<Trial> {
  */
 export async function tryEgress(tool: string, launcher: string): Promise<Trial> {
   const opened = await openTrialDoor().catch((thrown: unknown) => SallyportError.from(thrown))
-  if (opened instanceof SallyportError) return { works: false, message: opened.message, stderr: '' }
+  if (opened instanceof SallyportError) return failed(opened)
   await using door = opened
   return await attempt(async (isRoot) => {
     const spec = trialSpec(isRoot, 'nowhere')
@@ -76,17 +76,20 @@ async function attempt(planFor: (isRoot: boolean) => Promise<BubblewrapPlan>): P
     const { code } = await within(server.ended, trialMs, endless)
     return { works: true, tookMs: performance.now() - startedAt, status: code }
   } catch (thrown) {
-    const error = SallyportError.from(thrown)
-    const { message, details } = error
-    const isShort = isShortage(error)
-    const isUnsettled = isShort || signal.aborted || details['timeoutMs'] !== undefined
-    return {
-      works: false,
-      message,
-      stderr: String(details['stderr'] ?? ''),
-      ...(isUnsettled && { isUnsettled }),
-      ...(isShort && { shortage: error }),
-    }
+    return failed(SallyportError.from(thrown), signal.aborted)
+  }
+}
+
+function failed(error: SallyportError, isLate = false): Trial {
+  const { message, details } = error
+  const isShort = isShortage(error)
+  const isUnsettled = isShort || isLate || details['timeoutMs'] !== undefined
+  return {
+    works: false,
+    message,
+    stderr: String(details['stderr'] ?? ''),
+    ...(isUnsettled && { isUnsettled }),
+    ...(isShort && { shortage: error }),
   }
 }
 

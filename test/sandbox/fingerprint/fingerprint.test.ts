@@ -6,7 +6,12 @@ import { symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findInitBinary } from '../../../src/sandbox/init-binary.ts'
-import { diagnose, requireSandbox, type Diagnosis } from '../../../src/sandbox/fingerprint/diagnose.ts'
+import {
+  diagnose,
+  requireEgress,
+  requireSandbox,
+  type Diagnosis,
+} from '../../../src/sandbox/fingerprint/diagnose.ts'
 import { fingerprint, hostFingerprint } from '../../../src/sandbox/fingerprint/fingerprint.ts'
 import { compileVerdicts } from '../../../src/sandbox/seccomp.ts'
 import type { Rule } from '../../../src/sandbox/syscalls.ts'
@@ -46,6 +51,24 @@ test('one that was taken while something was missing is taken anew', async () =>
     console.log(JSON.stringify(told))`
   const told = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
   expect(JSON.parse(told)).toEqual([false, false, true])
+})
+
+// As root: whoever mounts a disk of which there is nothing left.
+test.runIf(isRoot)('a trial of the way out that finds no room for its door is a shortage', async () => {
+  await using folder = await tempDir()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=1', 'tmpfs', folder.path])
+  const { TMPDIR: usual } = process.env
+  try {
+    process.env['TMPDIR'] = folder.path
+    const egressTrial = await tryEgress('/usr/bin/bwrap', await findInitBinary())
+    expect(egressTrial).toMatchObject({ works: false, isUnsettled: true })
+    const found = { ...(await hostFingerprint()), egressTrial }
+    expect(() => requireEgress(found)).toThrow(expect.objectContaining({ code: 'ERR_SHORTAGE' }))
+  } finally {
+    if (usual === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = usual
+    execFileSync('umount', [folder.path])
+  }
 })
 
 test('a trial leaves no process behind', async () => {
