@@ -23,7 +23,7 @@ async function census(
     processes: descendantsOf(process.ppid)
       .filter(({ pid }) => pid !== process.pid && !engines.has(pid))
       .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}${standing(pid)}`),
-    mounts: mountsBelow(folder).filter((path) => path !== stage.disk),
+    mounts: mountsBelow(folder).filter((path) => !stage.disks.includes(path)),
     cgroups: cgroupsOf(...stage.daemons),
     sockets: readFileSync('/proc/net/unix', 'utf8')
       .split('\n')

@@ -12,6 +12,7 @@ import { journalFaults } from './journal-folder.ts'
 import { essential, isBeside, limit, onePart, partsOf, signal, stopped } from './parts.ts'
 import { rivalFaults } from './rivals.ts'
 import { again, type Fault, Missed } from './scene.ts'
+import { smallDiskFaults } from './small-disks.ts'
 
 const day = 86_400_000
 
@@ -208,4 +209,5 @@ export const faults: Readonly<Record<string, Fault>> = {
   ...journalFaults,
   ...leaseFaults,
   ...rivalFaults,
+  ...smallDiskFaults,
 }

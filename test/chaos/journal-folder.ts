@@ -101,7 +101,7 @@ export const journalFaults: Readonly<Record<string, Fault>> = {
 }
 
 /** What whoever makes a file there is told; empty where nothing hinders it. */
-function errnoOf(folder: string): string {
+export function errnoOf(folder: string): string {
   const path = join(folder, 'nobody')
   try {
     writeFileSync(path, '')
@@ -113,7 +113,7 @@ function errnoOf(folder: string): string {
 }
 
 /** Calls for so long; returns what those were told that the journal had no room for. */
-async function refusalsFor({ stage, ledger }: Scene, ms: number): Promise<readonly string[]> {
+export async function refusalsFor({ stage, ledger }: Scene, ms: number): Promise<readonly string[]> {
   const host = await stage.at.connect('host').catch(() => null)
   if (host === null) return []
   await using _ = host

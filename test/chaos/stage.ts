@@ -13,7 +13,7 @@ import type { Account } from './account.ts'
 import { type Api, openApi } from './api.ts'
 import { type Clock, openClock } from './clock.ts'
 import { ConfigFile } from './config-file.ts'
-import { mountDisk } from './disk.ts'
+import { mountSmallDisk, mountStateDisk } from './disk.ts'
 import { inGoodTime, orLate } from '../support/pace.ts'
 import { threadsOf } from './parts.ts'
 import { secrets } from './secrets.ts'
@@ -44,8 +44,8 @@ export class Stage implements AsyncDisposable {
   readonly daemons: Set<string>
   /** Where the daemon and all of its launches keep temporary files */
   readonly scratch: string
-  /** What it is that has no room any more when the disk is full */
-  readonly disk: string
+  /** Folders that are disks of the run's own */
+  readonly disks: readonly string[]
   /** Where the daemon writes down how much lives in it, and what Node keeps for it */
   readonly living: string
   /** What befalls the daemon from within, once it is armed */
@@ -66,7 +66,7 @@ export class Stage implements AsyncDisposable {
     this.api = api
     this.account = account
     this.scratch = join(at.folder, 'tmp')
-    this.disk = at.stateDir
+    this.disks = isRoot ? [at.stateDir, at.runtimeDir, this.scratch] : []
     this.fault = faults(at.folder)
     this.config = new ConfigFile(at.config, seen, around)
     this.daemons = daemons
@@ -95,12 +95,14 @@ export class Stage implements AsyncDisposable {
     mkdirSync(folder, { mode: 0o700 })
     for (const [name, profile] of Object.entries(profiles(around)))
       writeFileSync(join(folder, name), JSON.stringify(profile), { mode: 0o600 })
-    mkdirSync(at.stateDir, { recursive: true, mode: 0o700 })
-    if (isRoot) owned.use(mountDisk(at.stateDir, options.seconds))
     writeFileSync(join(at.folder, 'word'), secrets.word, { mode: 0o600 })
     const stage = new Stage(at, seen, api, around, options)
     owned.use(stage.#clock)
-    mkdirSync(stage.scratch, { mode: 0o700 })
+    for (const path of [at.stateDir, at.runtimeDir, stage.scratch]) mkdirSync(path, { mode: 0o700 })
+    if (isRoot) {
+      owned.use(mountStateDisk(at.stateDir, options.seconds))
+      for (const path of [at.runtimeDir, stage.scratch]) owned.use(mountSmallDisk(path))
+    }
     stage.#owned = owned.move()
     return stage
   }
