@@ -111,7 +111,8 @@ const rules = [
 
 /** Servers whose launches are under way beside that of the call */
 const others = Array.from({ length: 11 }, (_, n) => `tiny${n}`)
-const tiny = { command: 'tiny', profile: 'offline', trust: 'trusted', acceptance: 'first-use' }
+const timeouts = { initialize_ms: 60_000 }
+const tiny = { command: 'tiny', profile: 'offline', trust: 'trusted', acceptance: 'first-use', timeouts }
 
 let seen: Witness
 let at: Place

@@ -20,7 +20,8 @@ const children = 50
 test(
   `13: after ${rounds * names.length} starts and stops the daemon holds what it held of the machine, and its memory is flat`,
   async () => {
-    const entry = { command: 'tiny', profile: 'offline', trust: 'trusted', acceptance: 'first-use' }
+    const timeouts = { initialize_ms: 60_000 } // twelve launches at once, where others are at work
+    const entry = { command: 'tiny', profile: 'offline', trust: 'trusted', acceptance: 'first-use', timeouts }
     await using at = await place(
       configOf(Object.fromEntries(names.map((name) => [name, entry])), {
         allowed_commands: [{ name: 'tiny', path: buildProbe('../../scale/server') }],
