@@ -27,8 +27,8 @@ const asks = (label: string, word: Word, names: string): Attempt =>
     names.split(' ').map((name) => ({ name, value: 'x', reason: null })),
   )
 
-/** Beyond what one variable may hold, bytes. */
-const tooLong = 65_537
+/** Beyond what one variable may hold, with its name, bytes. */
+const tooLong = 131_072
 
 const odd: readonly Wanted[] = ['x\0y', 'x'.repeat(tooLong)].map((value) => ({
   name: 'VERIFY',
