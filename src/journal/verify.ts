@@ -46,6 +46,8 @@ type Flaw = NonNullable<Verification['flaw']>
 
 const limit =
   'records of the last 100 ms before a daemon was killed can be cut off without a trace; so can an end whose head file was taken back with it, which only an anchor kept elsewhere shows'
+const unsealed =
+  'there is no key, so no MAC was checked: whoever could write the journal could have rewritten it'
 
 /**
  * Reads the whole journal in `directory`; with a key the MACs are checked too. Where its beginning is let go of meanwhile, as
@@ -106,7 +108,7 @@ class Reading {
       shortened: this.#shortened,
       unusable: this.#landmarks.unusable,
       flaw,
-      limit,
+      limit: this.#key === null ? `${unsealed}; ${limit}` : limit,
     }
   }
 
