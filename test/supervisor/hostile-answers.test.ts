@@ -60,9 +60,7 @@ test.each([
   ['neither result nor error, for nobody', '{"jsonrpc":"2.0","id":99}', garbage],
   ['result and error, for a true id', '{"jsonrpc":"2.0","id":true,"result":{},"error":{}}', garbage],
   ['two ids', '{"jsonrpc":"2.0","id":1,"id":2,"result":{}}', garbage],
-  ['two results', '{"jsonrpc":"2.0","id":1,"result":{},"result":{"a":1}}', garbage],
-  ['an id in another case', '{"jsonrpc":"2.0","id":1,"ID":2,"result":{}}', garbage],
-  ['another version', '{"jsonrpc":"1.0","id":1,"result":{}}', garbage],
+  ['a request and its result in one', '{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', garbage],
   ['a batch', `[${ok('1')},${ok('2')}]`, garbage],
   ['a NUL between', `${ok('1')}\0`, garbage],
   ['a NUL in a string', '{"jsonrpc":"2.0","id":1,"result":{"a":"\0"}}', garbage],
@@ -92,6 +90,10 @@ test.each([
     'one of result',
   ],
   ['neither result nor error', '{"jsonrpc":"2.0","id":1}', 'one of result'],
+  ['two results', '{"jsonrpc":"2.0","id":1,"result":{},"result":{"a":1}}', 'stands twice'],
+  ['an id in another case, too', '{"jsonrpc":"2.0","id":1,"ID":2,"result":{}}', 'take differently'],
+  ['another version', '{"jsonrpc":"1.0","id":1,"result":{}}', 'must be "2.0"'],
+  ['no version', '{"id":1,"result":{}}', 'must be "2.0"'],
 ])('%s ends the call that it answers by name, and nothing else', async (_what, line, why) => {
   await using host = await scripted()
   host.send(tell('1', line))

@@ -44,7 +44,7 @@ export type Envelope =
       /** The id to answer with, where one could be read */
       readonly id: MessageId | null
       readonly error: SallyportError
-      /** The request that this would answer, if it were not nested too deep to be read, or said both how that went or neither */
+      /** The request that this would answer, if it could be read: it has that id, and no method */
       readonly answers: MessageId | null
     }
 
@@ -179,7 +179,9 @@ function classify(text: string, start: number, end: number, found: readonly Memb
     }
   }
   const id = idSpan === null ? null : messageId(text.slice(idSpan.start, idSpan.end))
-  if (isTwice) return invalid(null, 'ERR_MESSAGE_AMBIGUOUS', 'a member of the envelope stands twice')
+  const answers = (): MessageId | null => (method === null ? idOf(text, found) : null)
+  if (isTwice)
+    return invalid(null, 'ERR_MESSAGE_AMBIGUOUS', 'a member of the envelope stands twice', answers())
   if (unknown > 0) {
     const key = confusableWithin(found, envelopeKeys)
     if (key !== null) {
@@ -187,11 +189,12 @@ function classify(text: string, start: number, end: number, found: readonly Memb
         id,
         'ERR_MESSAGE_AMBIGUOUS',
         `the envelope has the key ${JSON.stringify(key)}, which readers take differently`,
+        answers(),
       )
     }
   }
   if (version === null || text.slice(version.start, version.end) !== '"2.0"') {
-    return invalid(id, 'ERR_INVALID_REQUEST', 'jsonrpc must be "2.0"')
+    return invalid(id, 'ERR_INVALID_REQUEST', 'jsonrpc must be "2.0"', answers())
   }
   if (method !== null) {
     if (result !== null || error !== null)
@@ -211,7 +214,7 @@ function classify(text: string, start: number, end: number, found: readonly Memb
   }
   if (idSpan === null || (result === null) === (error === null)) {
     const what = 'a message has a method, or an id and one of result and error'
-    return invalid(id, 'ERR_INVALID_REQUEST', what, id)
+    return invalid(id, 'ERR_INVALID_REQUEST', what, answers())
   }
   if (id === null && text.slice(idSpan.start, idSpan.end) !== 'null') {
     return invalid(
