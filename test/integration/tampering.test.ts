@@ -9,6 +9,7 @@ import { verifyJournal } from '../../src/journal/verify.ts'
 import { recordTypes, type RecordType } from '../../src/schema/record-type.ts'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { RawCaller } from '../support/raw-caller.ts'
 import { watching } from '../support/watching.ts'
 
 const rules = [
@@ -20,6 +21,7 @@ const config = (more: object = {}): object =>
     {
       plain: fixture('echo'),
       asked: fixture('echo'),
+      notes: fixture('resources'),
       pull: fixture('rug-pull', { surface: 'dynamic' }),
       ...more,
     },
@@ -63,6 +65,16 @@ async function live(operator: Client, host: Client): Promise<void> {
   await call('plain')
   await operator.call('servers/release', { name: 'plain' })
   await operator.call('permits/revoke', { server: 'plain' })
+  {
+    using subscriber = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+    await subscriber.ask('session/attach', { server: 'notes' })
+    const clientInfo = { name: 'host', version: '1' }
+    await subscriber.ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+    subscriber.tell('notifications/initialized')
+    await subscriber.ask('resources/subscribe', { uri: 'note://first' })
+    await operator.call('servers/hold', { server: 'notes' })
+    await operator.call('servers/release', { name: 'notes' })
+  }
   await call('pull', {}, 'poison')
   await call('pull')
   await operator.call('servers/quarantine', { server: 'pull' })
