@@ -22,8 +22,12 @@ export function rulesOf({ document, config }: Stating): readonly Rule[] {
   }))
 }
 
-/** The rules that are about a method which no rule decides. */
-export function checkRules({ document, config }: Stating): readonly Issue[] {
+/** What is wrong with rules: those that are about a method which no rule decides, and globs that no address is held to match. */
+export function checkRules(stating: Stating): readonly Issue[] {
+  return [...checkMethods(stating), ...checkAddresses(stating)]
+}
+
+function checkMethods({ document, config }: Stating): readonly Issue[] {
   return config.rules.flatMap(({ permission }, index) => {
     const method = permission.split(':').at(-1) ?? ''
     if (!method.includes('/') || governedMethods.some((known) => matchesName(method, known))) return []
@@ -32,6 +36,36 @@ export function checkRules({ document, config }: Stating): readonly Issue[] {
     const said = mend === null ? { expected } : { expected, mend }
     return [issue('ERR_CONFIG_INVALID', document, ['rules', index, 'permission'], said)]
   })
+}
+
+function checkAddresses({ document, config }: Stating): readonly Issue[] {
+  return config.rules.flatMap(({ where }, index) =>
+    Object.entries(where).flatMap(([pointer, glob]) => {
+      const mend = normalOf(glob)
+      if (mend === glob) return []
+      const expected = 'an address as those who resolve it write it'
+      const said = { expected, mend: `write ${mend}` }
+      return [issue('ERR_CONFIG_INVALID', document, ['rules', index, 'where', pointer], said)]
+    }),
+  )
+}
+
+/** Of these an address has an authority, however it is written (https://url.spec.whatwg.org/#special-scheme) */
+const special = /^(?:file|ftp|https?|wss?)$/i
+
+/** A glob for addresses with scheme, host and port as `new URL` gives them; every other text is what it is. */
+function normalOf(glob: string): string {
+  const [, name = '', rest = ''] = /^([a-z][a-z\d+.-]+):(\S.*)$/is.exec(glob) ?? []
+  const isSpecial = special.test(name)
+  if (!isSpecial && !rest.startsWith('//')) return glob
+  const scheme = name.toLowerCase()
+  if (rest.startsWith('**')) return `${scheme}:${rest}`
+  if (!rest.startsWith('//')) return `${scheme}://${scheme === 'file' ? '/' : ''}${rest.replace(/^\/+/, '')}`
+  const authority = /^\/\/[^/*?]*(?=\/)/.exec(rest)?.[0]
+  const resolved = authority === undefined ? null : URL.parse(`${scheme}:${authority}/`)
+  return resolved === null
+    ? `${scheme}:${rest}`
+    : `${resolved.href.slice(0, -1)}${rest.slice(authority?.length)}`
 }
 
 function mendOf(method: string): string | null {
