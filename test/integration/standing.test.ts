@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { approved, callPlain as call } from '../support/approved.ts'
-import { configOf, endServe, fixture, place, type Place, serve } from '../support/daemon.ts'
+import { attached } from '../support/attached.ts'
+import { configOf, daemon, endServe, fixture, place, type Place, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { watching } from '../support/watching.ts'
 import { bodiesOf } from '../support/witness.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
@@ -90,4 +93,24 @@ test('in a life in which another server was added it stands', async () => {
     expect(await standing(client)).toHaveLength(1)
     await call(client)
   })
+})
+
+test('one of a method ends where the server offers something else by it than what was accepted', async () => {
+  const notes = fixture('changes', { args: ['/app/changes.mjs', '/tmp/reached'] })
+  const rules = [
+    { permission: 'mcp:notes:resources/read', action: 'ask' },
+    { permission: 'mcp:*:*', action: 'allow' },
+  ]
+  await using at = await daemon(configOf({ notes }, { rules }))
+  await using _watch = await watching(at.client, ({ id }) =>
+    at.client.call('approvals/approve', { id, scope: 'policy' }),
+  )
+  await using host = await attached(at, 'notes')
+  expect(await host.ask('resources/read', { uri: 'note:///a' })).toHaveProperty('result')
+  expect(await standing(at.client)).toHaveLength(1)
+  await host.ask('tools/call', {
+    name: 'change',
+    arguments: { list: 'resourceTemplates', patch: { name: 'other' } },
+  })
+  await eventually(async () => (await standing(at.client)).length === 0)
 })

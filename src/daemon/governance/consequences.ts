@@ -57,6 +57,15 @@ export class Consequences implements AsyncDisposable {
     await this.#debts.owe(reached.map((name) => this.#violated(server, name, failure, detail)))
   }
 
+  /** What is no tool of a server is not what was accepted any more: no yes to a method stands, which has no trust of its own to lose. */
+  elseChanged(server: string): void {
+    const start = `${server}/`
+    const isMethod = (subject: string): boolean => subject.slice(0, subject.indexOf('@')).includes('/')
+    this.#ports.approvals.void(
+      ({ identity }) => identity.startsWith(start) && isMethod(identity.slice(start.length)),
+    )
+  }
+
   /** Halts a server for all until an operator releases it; every tool's trust is reset, and no approval of anything of it stands. */
   async quarantine(server: string, failure: string, reason: string): Promise<void> {
     const tools = [...(this.#ports.ledger.accepted(server)?.tools.keys() ?? [])]

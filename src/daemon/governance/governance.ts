@@ -132,8 +132,7 @@ export class Governance implements AsyncDisposable {
       replaced: (server) => this.#voidOf(server),
       toolLimit: () => settings.tools.perServer,
       profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
-      violate: (...violation) => this.consequences.violate(...violation),
-      quarantine: (...reason) => this.consequences.quarantine(...reason),
+      consequences: this.consequences,
     })
     const { surfaces } = this
     const owing = health.of('outcomes')

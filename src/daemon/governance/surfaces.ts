@@ -43,8 +43,7 @@ export interface SurfacePorts extends Reading {
   readonly replaced: (server: string) => void
   /** Most tools of a server that are accepted on the operator's standing word, over all that it ever lists */
   readonly toolLimit: () => number
-  readonly violate: Consequences['violate']
-  readonly quarantine: (server: string, failure: string, reason: string) => Promise<void>
+  readonly consequences: Pick<Consequences, 'violate' | 'elseChanged' | 'quarantine'>
 }
 
 /** One observation or acceptance of a server at a time, so that two instances can't both be the first. */
@@ -109,10 +108,10 @@ export class Surfaces {
 
   /** An instance listed a tool to its host that it did not list to us, and nobody declared; a dynamic surface may come to it yet. */
   strays({ name, surface }: ServerSettings, instance: InstanceId, tool: string): void {
-    const { ledger, quarantine } = this.#ports
+    const { ledger, consequences } = this.#ports
     const isDeclared = ledger.accepted(name)?.tools.has(tool) ?? true
     if (surface === 'dynamic' || isDeclared || ledger.live(instance)?.isWhole !== true) return
-    const halt = (): Promise<void> => quarantine(name, 'MP-FH-005', undeclaredWords([tool]))
+    const halt = (): Promise<void> => consequences.quarantine(name, 'MP-FH-005', undeclaredWords([tool]))
     const halted = this.#inTurn(name, async () => (ledger.quarantine(name) === null ? halt() : undefined))
     halted.catch(() => undefined)
   }
@@ -179,7 +178,7 @@ export class Surfaces {
     await this.#tellReturned(seen, accepted)
     if (undeclared.length === 0) return undeclared
     if (server.surface === 'static') {
-      await this.#ports.quarantine(server.name, 'MP-FH-005', undeclaredWords(undeclared))
+      await this.#ports.consequences.quarantine(server.name, 'MP-FH-005', undeclaredWords(undeclared))
       return undeclared
     }
     if (server.acceptance !== 'first-use') {
@@ -207,15 +206,16 @@ export class Surfaces {
 
   /** Records changes that were not told before, each a violation of the tool's trust. */
   async #tell(server: string, names: readonly string[], digests: ReadonlyMap<string, string>): Promise<void> {
-    const { ledger, add, violate, emit } = this.#ports
+    const { ledger, add, consequences, emit } = this.#ports
     const fresh = names.filter((name) => ledger.told(server, name) !== (digests.get(name) ?? ''))
     if (fresh.length === 0) return
     const became = Object.fromEntries(fresh.map((name) => [name, digests.get(name) ?? '']))
     const tools = fresh.filter((name) => name !== everythingElse)
+    if (tools.length < fresh.length) consequences.elseChanged(server)
     const why = 'it is listed otherwise than when it was accepted'
     // Trust goes first: of a daemon that is killed in between, the next one finds the change again.
     await Promise.all([
-      tools.length === 0 ? null : violate(server, tools, 'MP-FH-003', why),
+      tools.length === 0 ? null : consequences.violate(server, tools, 'MP-FH-003', why),
       add({ type: 'surface.changed', body: { server, became } }),
     ])
     emit(event('surface/changed', server, { tools: fresh, failure: 'MP-FH-003' }))
