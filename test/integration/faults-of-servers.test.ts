@@ -10,6 +10,7 @@ import { configOf, endServe, fixture, place, serve, type Place, type TestDaemon 
 import { eventually } from '../support/eventually.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { stretched } from '../support/pace.ts'
+import { RawCaller } from '../support/raw-caller.ts'
 import { bodiesOf } from '../support/witness.ts'
 
 interface Row {
@@ -121,8 +122,8 @@ const call = (server: string, way: string, by: Client = client): Promise<unknown
     ({ type }) => type,
     ({ code }: { code?: unknown }) => code,
   )
-const instance = async (server: string) =>
-  (await client.call('servers/get', { server })).instances.find(({ purpose }) => purpose === 'control')
+const instance = async (server: string, of = 'control') =>
+  (await client.call('servers/get', { server })).instances.find(({ purpose }) => purpose === of)
 const endsOf = (server: string) =>
   bodiesOf(at.stateDir, 'call.outcome').filter((one) => one['server'] === server)
 const outcomesOf = (server: string): readonly unknown[] => endsOf(server).map(({ outcome }) => outcome)
@@ -192,6 +193,28 @@ test('4: a server that is deaf to the end of its input and to SIGTERM is given b
   const most = await stretched(ladder.eof_ms + ladder.term_ms + 500)
   expect((stopped?.ms ?? 0) - (draining?.ms ?? 0)).toBeLessThanOrEqual(most)
   expect(await instance('deaf')).toMatchObject({ state: 'stopped', pid: null, reason: 'it was killed' })
+})
+
+test('4: what a session’s host asks while its deaf server is given its times is refused at once, by name', async () => {
+  using host = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  await host.ask('session/attach', { server: 'deaf' })
+  const clientInfo = { name: 'host', version: '1' }
+  await host.ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+  host.tell('notifications/initialized')
+  const ask = (way: string) => host.ask('tools/call', { name: 'effect', arguments: { token: 't', way } })
+  await ask('deaf')
+  const stopped = client.call('servers/stop', { server: 'deaf' })
+  await eventually(async () =>
+    ['draining', 'stopping'].includes((await instance('deaf', 'session'))?.state ?? ''),
+  )
+  for (let n = 0; n < 3; n++)
+    expect(await ask('honest')).toMatchObject({
+      error: {
+        message: expect.stringMatching(/^mcp server deaf is unavailable: .*stopped it/),
+        data: { code: 'ERR_SERVER_UNAVAILABLE' },
+      },
+    })
+  await stopped
 })
 
 test('16: of a flood of stderr the newest is kept, and every byte that is not is counted', async () => {

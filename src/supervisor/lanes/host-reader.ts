@@ -18,8 +18,8 @@ export interface HostReaderOptions {
   readonly holding: SessionHolding
   /** Lines that came together are all read before the first is judged */
   readonly judging: Together
-  /** True once nothing more is taken from the host */
-  readonly isClosed: () => boolean
+  /** What requests are refused with once nothing more is taken from the host, else null */
+  readonly closed: () => SallyportError | null
   /** True while what the host says goes straight to a server */
   readonly isFlowing: () => boolean
   readonly toServer: Outlet
@@ -66,8 +66,9 @@ export class HostReader {
     const said = isText ? readLine(bytes, text, start, end, true) : null
     // Each line's own, and no more: of what all have in common none holds anything.
     this.#options.judging.add(() => {
-      const { isClosed, isFlowing, toServer } = this.#options
-      if (isClosed()) return
+      const { closed, isFlowing, toServer } = this.#options
+      const error = closed()
+      if (error !== null) return said?.kind === 'request' ? this.#lane.refuse(error, said.id) : undefined
       if (!isText) return this.#lane.refuse(new SallyportError('ERR_PARSE', 'the line is not UTF-8'))
       put(toServer, this.#lane.judge(said, text, start, end), bytes, start, end)
       // What is held is held line by line: a probe goes out alone.

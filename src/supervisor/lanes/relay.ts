@@ -48,7 +48,8 @@ export class Relay {
   #held: Buffer[] = []
   #admitted: string[] = []
   #heldBytes = 0
-  #isClosed = false
+  /** What the host's requests are refused with, once nothing more of it is taken */
+  #closed: SallyportError | null = null
   /** True while nothing more is taken from the host, until a server takes what is held */
   #isHostWaiting = false
   readonly #full = new FullStreams((source) =>
@@ -76,7 +77,7 @@ export class Relay {
       server: wire.server,
       holding: wire.holding,
       judging: this.#judging,
-      isClosed: () => this.#isClosed,
+      closed: () => this.#closed,
       isFlowing: () => this.#isFlowing,
       toServer: this.#toServer,
     })
@@ -189,9 +190,9 @@ export class Relay {
     return this.#host.writable
   }
 
-  /** Nothing more is taken from the host; what it says is read and dropped, so that its end is clean. */
-  close(): void {
-    this.#isClosed = true
+  /** Nothing more is taken from the host: what it asks is refused, all else read and dropped, so that its end is clean. */
+  close(error: SallyportError): void {
+    this.#closed = error
     this.#held = []
     this.#host.resume()
   }
@@ -207,7 +208,7 @@ export class Relay {
 
   /** Of what is many lines, those that are too many for one turn wait for the next, and longer for a host that does not read. */
   #fromHost(chunk: Buffer): void {
-    if (this.#isClosed) return
+    if (this.#closed !== null && this.#host.writableNeedDrain) return
     this.#unread = this.#reader.read(chunk)
     if (this.#unread.length === 0) return
     this.#host.pause()
@@ -217,7 +218,7 @@ export class Relay {
 
   /** A stream that breaks off drops what it was given back: it was said all the same, and nobody is there to be told too much. */
   #hostEnded(): void {
-    while (this.#unread.length > 0 && !this.#isClosed) this.#unread = this.#reader.read(this.#unread)
+    while (this.#unread.length > 0 && this.#closed === null) this.#unread = this.#reader.read(this.#unread)
     this.#events.hostEnded()
   }
 
@@ -275,9 +276,9 @@ export class Relay {
 
   /** The host leaves more unread than there is room for. */
   #overfill(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    this.#events.broken(noRoom())
+    if (this.#closed !== null) return
+    this.#closed = noRoom()
+    this.#events.broken(this.#closed)
   }
 
   /** Our own words to the server: one that asks and never reads would fill our memory with answers. */

@@ -276,9 +276,9 @@ export class Session implements AsyncDisposable {
     if (this.#phase === 'ending' || this.#phase === 'ended') return
     this.#phase = 'ending'
     clearTimeout(this.#deadline)
-    this.#relay?.close()
     const instance = this.#instances.serving
     const why = (): string => reason ?? instance?.reason ?? 'it ended'
+    this.#relay?.close(unavailable(this.#options.server.name, why()))
     const boundary = this.#boundary.stop(why(), instance?.state === 'starting')
     const [isProven] = await Promise.all([this.#instances.stopAll(why()), boundary])
     if (isProven) await instance?.drained
