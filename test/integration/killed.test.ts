@@ -128,9 +128,11 @@ async function living(): Promise<Life> {
   return (life = await serve(at, { ...fault.env, TMPDIR: scratchOf(at) }))
 }
 
-/** What it holds, whatever it and the newest part of its journal are called. */
+/** What it holds, whatever it and the newest part of its journal are called; what containers of others keep meanwhile is not its own. */
 function held({ hello }: Client): Holdings {
-  const told = JSON.stringify(holdingsOf(at, hello)).replaceAll(hello.daemon, 'DAEMON')
+  const { mounts, ...all } = holdingsOf(at, hello)
+  const own = { ...all, mounts: mounts.filter((line) => line.includes(at.folder)) }
+  const told = JSON.stringify(own).replaceAll(hello.daemon, 'DAEMON')
   return JSON.parse(told.replaceAll(/\d{8}(?=\.jsonl)/g, 'NEWEST')) as Holdings
 }
 
