@@ -294,6 +294,6 @@ export class Relay {
 
   #resumeHost(): void {
     const isFull = [this.#host, this.#input].some((full) => this.#full.isWaiting(this.#host, full))
-    if (!isFull && !this.#isHostWaiting) this.#host.resume()
+    if (this.#closed !== null || (!isFull && !this.#isHostWaiting)) this.#host.resume()
   }
 }
