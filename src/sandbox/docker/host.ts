@@ -33,8 +33,8 @@ const engineClient = late(() => import('./engine.ts'), ['dockerode'])
 
 /** How long a removal that was owed may take, and how long until it is tried again, ms. */
 const owedMs = 2_000
-/** How long the end of a daemon waits for an engine to remove what is left, ms */
-const takeDownMs = 3_000
+/** How long the end of a daemon waits for each answer of an engine that is asked what is left; over ssh each needs a session of its own, ms */
+const takeDownMs = { unix: 3_000, tcp: 3_000, ssh: 10_000 }
 
 export interface DockerHostOptions {
   readonly daemon: DaemonId
@@ -160,7 +160,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
       async [Symbol.asyncDispose]() {
         if (retry !== null) clearTimeout(retry)
         watch[Symbol.dispose]()
-        await takeDown(engine, daemon, folder, log)
+        await takeDown(engine, daemon, folder, { ms: takeDownMs[endpoint.kind], log })
         engine[Symbol.dispose]()
       },
     }
@@ -171,9 +171,14 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
 }
 
 // A launch that was given up while the engine was slow may have left one that nobody knows by its id.
-const takeDown = async (engine: Engine, daemon: DaemonId, folder: string, log: Logger): Promise<void> => {
+const takeDown = async (
+  engine: Engine,
+  daemon: DaemonId,
+  folder: string,
+  { ms, log }: { readonly ms: number; readonly log: Logger },
+): Promise<void> => {
   try {
-    await removeOf(engine, { daemon }, folder, { ms: takeDownMs })
+    await removeOf(engine, { daemon }, folder, { ms })
     if (!(await isStillMaking(folder))) await rm(folder, { recursive: true, force: true })
   } catch (error) {
     // The folder says to the next daemon what there is to remove.
