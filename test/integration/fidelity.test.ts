@@ -51,7 +51,7 @@ const steps: readonly Step[] = [
   ),
   call('3', '{"z":1,"a":2,"1":3,"0":4}', result('3', '{"z":1,"a":2,"1":3,"0":4}')),
   call('4', '{"__proto__":{"x":1},"constructor":2}', result('4', '{"__proto__":{"x":1},"constructor":2}')),
-  { ...call('5', '{}', '{"id":5,"unknown":[1, 2 ,3],\t"result":null,"jsonrpc":"2.0"}\n') },
+  { ...call('5', '{}', '{"id":5,"unknown":[1, 2 ,3],\t"result":{ },"jsonrpc":"2.0"}\n') },
   call(
     '6',
     '{}',

@@ -90,6 +90,12 @@ test.each([
     'one of result',
   ],
   ['neither result nor error', '{"jsonrpc":"2.0","id":1}', 'one of result'],
+  ['the result null', ok('1', 'null'), 'must be an object'],
+  ['the result 1', ok('1', '1'), 'must be an object'],
+  ['a list as result', ok('1', '[{}]'), 'must be an object'],
+  ['a text as result', ok('1', '"{}"'), 'must be an object'],
+  ['an error that is a text', '{"jsonrpc":"2.0","id":1,"error":"no"}', 'must be an object'],
+  ['an error that is null', '{"jsonrpc":"2.0","id":1,"error":null}', 'must be an object'],
   ['two results', '{"jsonrpc":"2.0","id":1,"result":{},"result":{"a":1}}', 'stands twice'],
   ['an id in another case, too', '{"jsonrpc":"2.0","id":1,"ID":2,"result":{}}', 'take differently'],
   ['another version', '{"jsonrpc":"1.0","id":1,"result":{}}', 'must be "2.0"'],
@@ -112,7 +118,7 @@ test.each([
   await host.answer(2)
 })
 
-const noAnswers = ['{"result":{},"error":{"code":1,"message":""}}', '{}']
+const noAnswers = ['{"result":{},"error":{"code":1,"message":""}}', '{}', '{"result":null}', '{"error":"no"}']
 
 test.each(noAnswers.flatMap((members) => [[members, 'session'] as const, [members, 'call'] as const]))(
   'a control call that is answered with %s ends at once, whatever its process (instance: %s)',

@@ -7,6 +7,7 @@ import { askable, askableMeta, attach, type HostEnd } from '../support/attach.ts
 import { eventually } from '../support/eventually.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
+import { patienceMs } from '../support/patience.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const scripted = (more: Partial<ServerSettings> = {}): Promise<HostEnd> =>
@@ -145,6 +146,34 @@ test('elicitation that the host does not answer in time is declined, and the hos
 const helloAnswer =
   '{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}\n'
 const hello = `"protocolVersion":"2025-11-25","_meta":{"@reply":"${Buffer.from(helloAnswer).toString('base64')}"}`
+
+test.each(['"result":null', '"result":{},"error":{"code":1,"message":"no"}', '"error":"no"'])(
+  'an answer of the host’s with %s is an error to the server, which waits no longer, and answers nothing that the host has asked',
+  async (members) => {
+    await using host = await attach(
+      serverSettings('asks.mjs', { elicitation: { enabled: true, timeoutMs: patienceMs, queue: 1 } }),
+    )
+    const hello = { protocolVersion: '2025-11-25', capabilities: askable }
+    host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: hello })
+    await host.answer('i')
+    const params = { name: 'ask', arguments: { method: 'elicitation/create' } }
+    host.send({ jsonrpc: '2.0', id: 'ask', method: 'tools/call', params }) // the id that its question has, too
+    await eventually(() => host.lines.some((line) => line.includes('elicitation/create')))
+    host.send(`{"jsonrpc":"2.0","id":"ask",${members}}`)
+    await eventually(() => host.lines.length === 4)
+    expect(host.lines.slice(2).map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { id: null, error: { data: { code: 'ERR_INVALID_REQUEST' } } },
+      {
+        id: 'ask',
+        result: {
+          structuredContent: {
+            error: { message: expect.stringContaining('the answer of the host cannot be read') },
+          },
+        },
+      },
+    ])
+  },
+)
 
 test('no person is asked by a task: it is the host’s to say how long that waits', async () => {
   await using folder = await tempDir()

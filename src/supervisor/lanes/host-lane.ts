@@ -10,7 +10,7 @@ import { withoutQuestionTasks } from '../questions/as-task.ts'
 import { declining } from '../questions/input-required.ts'
 import { declaredAtStart, declaredBy } from '../questions/declared.ts'
 import { listenAsks } from './listen.ts'
-import { messageId } from '../message/message-id.ts'
+import { type MessageId, messageId } from '../message/message-id.ts'
 import { confideAnswer, confideAnswers, tooLate } from './person.ts'
 import { serverMay } from '../questions/server-may.ts'
 import { whyNotShared } from '../shared/refusal.ts'
@@ -90,8 +90,17 @@ export class HostLane {
       }
       case 'invalid':
         this.refuse(envelope.error, envelope.id)
+        this.#unanswered(envelope.answers, envelope.error)
         return 'drop'
     }
+  }
+
+  /** A server waits for no answer that can't be read: it is told so, in the host's stead. */
+  #unanswered(id: MessageId | null, { code, message }: SallyportError): void {
+    const request = id === null ? null : this.#wire.talk.settleServer(id.key)
+    if (request === null) return
+    const reason = `the answer of the host cannot be read: ${message}`
+    this.#wire.toServer(errorLine(request.id, new SallyportError(code, reason)))
   }
 
   #request(said: Request): Verdict {

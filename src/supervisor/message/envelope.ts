@@ -214,7 +214,8 @@ function classify(text: string, start: number, end: number, found: readonly Memb
   }
   if (idSpan === null || (result === null) === (error === null)) {
     const what = 'a message has a method, or an id and one of result and error'
-    return invalid(id, 'ERR_INVALID_REQUEST', what, answers())
+    const isAnswer = result !== null || error !== null
+    return invalid(isAnswer ? null : id, 'ERR_INVALID_REQUEST', what, answers())
   }
   if (id === null && text.slice(idSpan.start, idSpan.end) !== 'null') {
     return invalid(
@@ -223,6 +224,10 @@ function classify(text: string, start: number, end: number, found: readonly Memb
       `the id of an answer must be a string or a finite number, of at most ${longestId} bytes, or null`,
     )
   }
+  // JSON-RPC lets a result be anything; MCP's are objects, and readers of MCP wait for one for as long as they wait for nothing.
+  const said = result ?? error
+  if (said !== null && text.charCodeAt(said.start) !== 123)
+    return invalid(null, 'ERR_INVALID_REQUEST', `the ${said.key} of an answer must be an object`, answers())
   return { kind: 'response', text, start, end, id, idSpan, result, error }
 }
 
