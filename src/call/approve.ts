@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { SallyportError } from '../errors.ts'
 import type { Waiting } from '../schema/governor.ts'
 import { Given } from './given.ts'
+import { noOf, refusal } from './no.ts'
 import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
-import { headOf, makeVisible, type Piece, pieceOf, summaryOf } from './question.ts'
+import { headOf, type Piece, pieceOf, summaryOf } from './question.ts'
 
 /** A question as the operator sees it. */
 export interface PendingApproval {
@@ -181,6 +182,11 @@ export class Approvals implements Approver {
     return this.#given.withdraw(id, noOf(reason, by))
   }
 
+  /** True where an operator took the approval back that stood: what a call has begun by it may not go on. */
+  isRevoked(id: string): boolean {
+    return this.#given.isRevoked(id)
+  }
+
   /** Nobody listens any more: what waits is a no, as what is asked from now on is. */
   leave(): void {
     for (const { question, settle } of this.#open.values())
@@ -224,6 +230,7 @@ export class Approvals implements Approver {
       this.#drafted.delete(one)
     }
     const ids = over.map(({ id }) => id)
+    if (end.by !== null) this.#given.revoke(ids)
     if (ids.length > 0) this.#options.tell({ kind: 'ended', ids, ...end })
     return ids
   }
@@ -278,16 +285,3 @@ export class Approvals implements Approver {
     tell({ kind: 'asked', pending: { ...view, waitedMs: 0 } })
   }
 }
-
-/** An operator's no, with the reason as the caller is to read it. */
-function noOf(reason: string, by: string): ApprovalAnswer {
-  const why = makeVisible(reason)
-  return refusal(by, why === '' ? 'an operator said no' : `an operator said no: ${why}`)
-}
-
-const refusal = (by: string | null, reason: string) => ({
-  granted: false as const,
-  by,
-  reason,
-  isTimeout: false,
-})

@@ -1,9 +1,14 @@
-// Each yes on its way to a permit: until that is issued, an operator may take it back.
+// Each yes on its way to a permit: until that is issued, an operator may take it back. And each that was taken back.
 import type { ApprovalAnswer } from './ports.ts'
+
+/** How many of those that were taken back are known to be so */
+const mostRevoked = 1024
 
 export class Given {
   /** With the no that took it back, or null */
   readonly #answers = new Map<ApprovalAnswer, ApprovalAnswer | null>()
+  /** The last of them, oldest first */
+  readonly #revoked = new Set<string>()
 
   /** Follows a yes until it is claimed; returns it. */
   add(answer: ApprovalAnswer): ApprovalAnswer {
@@ -28,6 +33,16 @@ export class Given {
     const given = this.#by(approval)
     for (const answer of given) this.#answers.set(answer, no)
     return given.length > 0
+  }
+
+  /** An operator took these approvals back, which stood: what calls have begun by them may not go on. */
+  revoke(approvals: readonly string[]): void {
+    for (const one of approvals) this.#revoked.add(one)
+    for (const one of this.#revoked) if (this.#revoked.size > mostRevoked) this.#revoked.delete(one)
+  }
+
+  isRevoked(approval: string): boolean {
+    return this.#revoked.has(approval)
   }
 
   #by(approval: string): readonly ApprovalAnswer[] {

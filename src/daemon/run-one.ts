@@ -114,6 +114,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
   const logs = new LogRing(server.output.stderrBytes)
   logs.listen(options.onStderr)
   let halt: (reason: string) => void = () => undefined
+  let review = (): void => undefined
   // The daemon's too, with which a run must not begin anew.
   const [keyPath, clockPath] = [join(stateDir, 'journal.key'), join(stateDir, 'clock')]
   const key = await loadKey(keyPath, join(stateDir, 'journal'))
@@ -130,6 +131,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
     ownerOf: () => null,
     stands: () => true,
     halt: (_server, reason) => halt(reason),
+    review: () => review(),
     redactor: redactorWith(outside.broker),
     outfits,
     confided,
@@ -168,6 +170,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
   // Whose end can't be proven is waited for no longer: what is left of it is the guard's.
   const unproven = Promise.withResolvers<never>()
   halt = (reason) => void session.stop(reason).catch(unproven.reject)
+  review = () => session.review()
   await using _ending = {
     [Symbol.asyncDispose]: async () =>
       void (await session.stop('Sallyport is stopping').catch(unproven.reject)),

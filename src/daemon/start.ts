@@ -148,6 +148,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       ownerOf: (server) => roster.ownerOf(server),
       stands: (server) => roster.stands(server),
       halt: (server, reason) => supervisor?.quarantine(server, reason).catch(notHalted),
+      review: () => supervisor?.review(),
     })
     undo.push({ what: 'the journal', undo: () => governance[Symbol.asyncDispose]() })
     const outputs = await Outputs.open({ directory: join(stateDir, 'outputs'), redactor })

@@ -43,6 +43,8 @@ async function older(at: TestDaemon, lineage = 'one') {
     says: (method: string, uri: string) =>
       host.ask(`resources/${method}`, { uri, _meta: { 'sallyport/lineage': lineage } }),
     heard: () => call('heard', {}),
+    /** Has the server say that it has another template */
+    offers: (uri: string) => call('offer', { uri }),
     /** Whether an update of it that the server says reaches the host */
     async hears(uri: string): Promise<boolean> {
       const before = host.lines.length
@@ -109,6 +111,34 @@ test('one that was allowed ends where a reload asks about it; one that was said 
   await reload(at, about('note://*', 'ask'))
   await eventually(async () => (await one.heard()).includes(`resources/unsubscribe ${first}`))
   expect([await one.hears(first), await one.hears(second)]).toEqual([false, true])
+})
+
+test('one that began by an approval that stands ends when an operator takes that back, and so does no other', async () => {
+  await using at = await daemon(config([about('note://*', 'ask'), allow]))
+  const asked: string[] = []
+  await using _ = await watching(at.client, ({ id }) => {
+    asked.push(id)
+    return at.client.call('approvals/approve', { id, scope: 'session' })
+  })
+  using one = await older(at)
+  for (const uri of [first, second]) expect((await one.says('subscribe', uri)).error).toBeUndefined()
+  await at.client.call('approvals/deny', { id: asked[0] ?? '', reason: 'enough' })
+  await eventually(async () => (await one.heard()).includes(`resources/unsubscribe ${first}`))
+  expect([await one.hears(first), await one.hears(second)]).toEqual([false, true])
+  isOnRecord(at, first, null)
+  expect(endedOf(at)).toMatchObject([{ reason: expect.stringContaining('took back the approval') }])
+})
+
+test('one ends where its server has other templates than those that were accepted', async () => {
+  await using at = await daemon(config([allow]))
+  using one = await older(at)
+  expect((await one.says('subscribe', first)).error).toBeUndefined()
+  expect(await one.hears(first)).toBe(true)
+  await one.offers('note://{name}')
+  await eventually(async () => (await one.heard()).includes(`resources/unsubscribe ${first}`))
+  expect(await one.hears(first)).toBe(false)
+  expect((await one.says('subscribe', first)).error?.data.code).toBe('ERR_DECLARATION_MISMATCH')
+  expect(endedOf(at)).toMatchObject([{ code: 'ERR_DECLARATION_MISMATCH', rule: null, hold: null }])
 })
 
 test('a hold ends the subscriptions that it covers, and those of no other lineage', async () => {

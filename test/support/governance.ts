@@ -84,6 +84,7 @@ export async function governed(options: Options): Promise<Governed> {
     ownerOf: () => null,
     stands: () => true,
     halt,
+    review: () => undefined,
     redactor,
     confided: new Confided(),
     separation: 'none',

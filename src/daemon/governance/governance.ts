@@ -51,6 +51,8 @@ export interface GovernanceOptions {
   readonly stands: (server: string) => boolean
   /** Stops a server for all, and keeps it stopped */
   readonly halt: (server: string, reason: string) => Promise<void> | void
+  /** What calls have begun, and what lasts, is looked at again: it may not go on by what holds from now on */
+  readonly review: () => void
   readonly redactor: Redactor
   readonly separation: 'full' | 'none'
   /** Further folds of the journal, by the name that a snapshot gives them */
@@ -109,8 +111,10 @@ export class Governance implements AsyncDisposable {
       limits: () => settings.approval,
       now: () => performance.now(),
       listeners: () => this.#listeners,
-      tell: (happening) =>
-        tellOperators(happening, this.recorder, (...end) => this.consequences.ended(...end), emit),
+      tell: (happening) => {
+        tellOperators(happening, this.recorder, (...end) => this.consequences.ended(...end), emit)
+        if (happening.kind === 'ended') options.review()
+      },
     })
     const { ledger, permits, approvals, recorder } = this
     const watchers = this.#watchers
@@ -130,6 +134,7 @@ export class Governance implements AsyncDisposable {
         watchers.tell(server)
       },
       replaced: (server) => this.#voidOf(server),
+      differs: () => options.review(),
       toolLimit: () => settings.tools.perServer,
       profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
       consequences: this.consequences,

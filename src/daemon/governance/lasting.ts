@@ -1,45 +1,69 @@
 // What was admitted and lasts, looked at again: why it may not go on by what holds now, on record and told.
+import type { Approvals } from '../../call/approve.ts'
 import { isStill } from '../../call/decide.ts'
-import type { Recorder } from '../../call/ports.ts'
 import type { Ledger } from '../../call/ledger.ts'
-import { SallyportError } from '../../errors.ts'
+import type { Recorder } from '../../call/ports.ts'
+import { refusals } from '../../call/refusal.ts'
+import { type ErrorCode, SallyportError } from '../../errors.ts'
 import type { Decision } from '../../schema/gate.ts'
 import type { Admission } from '../../schema/governor.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import { event } from './failure-events.ts'
 
 export interface LastingPorts {
-  readonly ledger: Pick<Ledger, 'hold'>
+  readonly ledger: Pick<Ledger, 'hold' | 'standing'>
+  readonly approvals: Pick<Approvals, 'isRevoked'>
   readonly recorder: Pick<Recorder, 'record'>
   readonly emit: Emit
 }
 
+/** Why something ended. */
+interface End {
+  readonly code: ErrorCode
+  readonly reason: string
+  readonly rule?: string | null
+  readonly hold?: string
+}
+
 /** As `Governor.lasts`, by what the rules and lists of that policy say of the request now. */
 export function lasts(
-  { ledger, recorder, emit }: LastingPorts,
-  { call, server, subject, principal, lineage, approval, target }: Admission,
+  ports: LastingPorts,
+  admission: Admission,
   decision: Decision,
   policy: string,
 ): SallyportError | null {
-  const hold = ledger.hold(server, subject, lineage)
-  if (hold === null && isStill(decision.action, approval)) return null
-  const rule = hold === null ? decision.rule : null
-  const why =
-    hold === null
-      ? decision.reason
-      : `the hold ${hold} stands on it, which an operator ends with sallyport release ${hold}`
-  const error = new SallyportError(
-    'ERR_POLICY_DENIED',
-    `what ${server} was to tell by ${subject} ended: ${why}`,
-    {
-      server,
-      subject,
-      ...(rule === null ? {} : { rule }),
-    },
-  )
-  const said = { rule, hold, code: error.code, reason: error.message }
-  emit(event('subscription/ended', server, { call, subject, ...said }, principal))
+  const end = endOf(ports, admission, decision)
+  if (end === null) return null
+  const { call, server, subject, principal, lineage, target } = admission
+  const { code, reason, rule = null, hold = null } = end
+  const error = new SallyportError(code, `what ${server} was to tell by ${subject} ended: ${reason}`, {
+    server,
+    subject,
+    ...(rule === null ? {} : { rule }),
+  })
+  const said = { rule, hold, code, reason: error.message }
+  ports.emit(event('subscription/ended', server, { call, subject, ...said }, principal))
   // It has ended whatever becomes of that: the journal's own events tell of a failure.
-  recorder.record('subscription.ended', { call, ...target, lineage, policy, ...said }).catch(() => undefined)
+  ports.recorder
+    .record('subscription.ended', { call, ...target, lineage, policy, ...said })
+    .catch(() => undefined)
   return error
+}
+
+function endOf(
+  { ledger, approvals }: LastingPorts,
+  { server, instance, kind, subject, lineage, approval }: Admission,
+  decision: Decision,
+): End | null {
+  const code = 'ERR_POLICY_DENIED'
+  const hold = ledger.hold(server, subject, lineage)
+  if (hold !== null) {
+    const mend = `an operator ends with sallyport release ${hold}`
+    return { code, hold, reason: `the hold ${hold} stands on it, which ${mend}` }
+  }
+  if (!isStill(decision.action, approval)) return { code, rule: decision.rule, reason: decision.reason }
+  if (approval !== null && approvals.isRevoked(approval))
+    return { code, reason: 'an operator took back the approval by which it began' }
+  const standing = ledger.standing(server, instance, kind, subject)
+  return standing.state === 'accepted' ? null : { code: refusals[standing.state], reason: standing.reason }
 }

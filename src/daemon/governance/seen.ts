@@ -14,7 +14,7 @@ import { namesAny } from '../../lib/glob.ts'
 import { confusable, spellings } from '../../lib/key-folding.ts'
 import { own } from '../../lib/own.ts'
 import { rememberedOf } from '../../lib/remembered.ts'
-import type { Observation } from '../../schema/governor.ts'
+import type { Observation, Peer } from '../../schema/governor.ts'
 import type { DeclaredTool, ProfileSettings, ServerSettings } from '../../schema/settings.ts'
 
 /** A tool object beyond this many characters is no tool that anybody could have looked at */
@@ -260,4 +260,15 @@ function lengthOf(tool: unknown): number {
   } catch {
     return Infinity
   }
+}
+
+/** What is to be accepted of a surface, and in whose words. */
+export interface Acceptance {
+  /** The operator's uid */
+  readonly by: string
+  readonly peer: Peer
+  /** The operator's declaration, or null to take the draft of what is listed */
+  readonly declared: ServerSettings['declaration']
+  /** Only these tools beside those that are accepted already, or null for all that is declared */
+  readonly only: readonly string[] | null
 }

@@ -11,12 +11,13 @@ import { isSameServer } from '../../call/live.ts'
 import { missingGrant } from '../../config/containment.ts'
 import { SallyportError } from '../../errors.ts'
 import type { InstanceId } from '../../lib/ids.ts'
-import type { Observation, Peer } from '../../schema/governor.ts'
+import type { Observation } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Consequences } from './consequences.ts'
 import { acceptance, beyondWords, event, mendOf, undeclaredWords } from './failure-events.ts'
 import {
+  type Acceptance,
   choose,
   digestOfInstructions,
   expectContained,
@@ -41,6 +42,8 @@ export interface SurfacePorts extends Reading {
   readonly accepted: (server: string, declarationVersion: number) => void
   /** What runs as a server is another version, or other code, than what was accepted */
   readonly replaced: (server: string) => void
+  /** An instance has something of what is no tool otherwise than it was accepted, or is another server */
+  readonly differs: () => void
   /** Most tools of a server that are accepted on the operator's standing word, over all that it ever lists */
   readonly toolLimit: () => number
   readonly consequences: Pick<Consequences, 'violate' | 'elseChanged' | 'quarantine'>
@@ -162,6 +165,7 @@ export class Surfaces {
       isWhole: !isFull && !seen.isCut,
       restDigest: rest?.restDigest ?? accepted?.restDigest ?? '',
     })
+    if (change.isRestChanged) this.#ports.differs()
   }
 
   /** Resolves with what is still undeclared. */
@@ -286,14 +290,3 @@ export class Surfaces {
 
 /** What of a surface is no tool, as it becomes accepted. */
 type Rest = Pick<AcceptedSurface, 'restDigest' | 'instructionsDigest'>
-
-/** What is to be accepted of a surface, and in whose words. */
-export interface Acceptance {
-  /** The operator's uid */
-  readonly by: string
-  readonly peer: Peer
-  /** The operator's declaration, or null to take the draft of what is listed */
-  readonly declared: ServerSettings['declaration']
-  /** Only these tools beside those that are accepted already, or null for all that is declared */
-  readonly only: readonly string[] | null
-}
