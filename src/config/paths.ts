@@ -13,7 +13,7 @@ const longestSocket = 'operator/operator.sock'
  * The runtime directory: the flag, $SALLYPORT_RUNTIME_DIR, /run/sallyport for root, /run/user/<uid>/sallyport where
  * that user folder exists, else ~/.local/state/sallyport/run. Absolute, and where links of root’s own lead, such as /home on
  * some systems; nothing is made. ERR_USAGE or
- * ERR_CONFIG_VARIABLE where it is relative, or so long that the kernel could not take the path of a socket in it.
+ * ERR_CONFIG_VARIABLE where it is relative, a variable with `..` in it, or so long that the kernel could not take the path of a socket in it.
  */
 export async function runtimeDirectory(flag: string | undefined, host: Host): Promise<string> {
   const named = fromFlag(flag, '--runtime') ?? fromVariable(host, 'SALLYPORT_RUNTIME_DIR')
@@ -43,12 +43,15 @@ function fromFlag(flag: string | undefined, by: string): Named | null {
   return { path: resolve(flag), by }
 }
 
-/** A variable is read by programs in other folders too, so it must not depend on one; an empty one is unset. */
+/**
+ * A variable is read by programs in other folders too, so it must not depend on one; nor on whether `..` leads out of a link or
+ * out of what that leads to, which the kernel and a reader of paths take differently. An empty one is unset.
+ */
 function fromVariable({ env }: Host, name: string): Named | null {
   const said = env[name]
   if (said === undefined || said === '') return null
-  if (!isAbsolute(said))
-    throw refused('ERR_CONFIG_VARIABLE', `$${name}`, JSON.stringify(said), 'an absolute path')
+  if (!isAbsolute(said) || said.split('/').includes('..'))
+    throw refused('ERR_CONFIG_VARIABLE', `$${name}`, JSON.stringify(said), 'an absolute path without ..')
   return { path: resolve(said), by: `$${name}` }
 }
 

@@ -1,4 +1,5 @@
 // Where sockets and state are: flag, variable, root's folder, the user's, the home; never relative, never too long.
+import { resolve } from 'node:path'
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { runtimeDirectory, stateDirectory } from '../../src/config/paths.ts'
@@ -40,6 +41,18 @@ describe('the runtime directory', () => {
     )
     expect((await refusal(() => runtimeDirectory('', host()))).code).toBe('ERR_USAGE')
   })
+
+  test.each(['run', './run', '/a/../b', '/..', '/a/..'])(
+    'of a variable that leads to one place for each reader is refused: %s',
+    async (said) => {
+      const { code, message } = await refusal(() =>
+        runtimeDirectory(undefined, host({ env: { SALLYPORT_RUNTIME_DIR: said } })),
+      )
+      expect(code).toBe('ERR_CONFIG_VARIABLE')
+      expect(message).toContain('expected an absolute path without ..')
+      expect(await runtimeDirectory(said, host())).toBe(resolve(said)) // a person's word, in one place
+    },
+  )
 
   test('has room for the longest socket in what the kernel takes, in bytes, and not one more', async () => {
     const longest = `/${'x'.repeat(107 - '/operator/operator.sock'.length - 1)}`

@@ -423,6 +423,17 @@ describe('the socket', () => {
     expect(daemon.requests).toHaveLength(2)
   })
 
+  it.each(['run', './run', '/a/../b', '/..', '/a/..'])(
+    'is looked for nowhere by a SALLYPORT_RUNTIME_DIR that leads to one place for each reader: %s',
+    async (said) => {
+      await using shim = new Shim(['files'], { SALLYPORT_RUNTIME_DIR: said })
+      expect(await shim.ended).toBe(7)
+      expect(shim.stderr).toBe(
+        `sallyport: SALLYPORT_RUNTIME_DIR has to be an absolute path without .., mend it or leave it out: ${said}\n`,
+      )
+    },
+  )
+
   it('that is not there, or nobody’s, is 5 with --no-autostart', async () => {
     await using folder = await tempDir()
     const path = join(folder.path, 's')
