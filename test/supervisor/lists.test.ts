@@ -4,6 +4,7 @@ import type { Rule, ServerSettings } from '../../src/schema/settings.ts'
 import { filterList } from '../../src/supervisor/lanes/listing.ts'
 import { readEnvelope } from '../../src/supervisor/message/envelope.ts'
 import { attach } from '../support/attach.ts'
+import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 
 const deny = (permission: string, where: Rule['where'] = {}): Rule => ({
@@ -17,14 +18,19 @@ const allow: Rule = { permission: 'mcp:*:*', action: 'allow', where: {}, origin:
 const introduction = '{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-11-25"}}\n'
 const initialize = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","_meta":{"@reply":"${Buffer.from(introduction).toString('base64')}"}}}`
 
-/** The line that the host gets where the server answers its question with this result. */
+/** The line that the host gets where the server answers its question with this result, and ours with `own`. */
 async function listed(
   method: string,
   result: string,
   rules: readonly Rule[],
-  { era = '2026-07-28', ...server }: Partial<ServerSettings> & { readonly era?: string } = {},
+  {
+    era = '2026-07-28',
+    own = result,
+    ...server
+  }: Partial<ServerSettings> & { readonly era?: string; readonly own?: string } = {},
 ): Promise<string | undefined> {
-  await using host = await attach(serverSettings('raw-script.mjs', server), { rules: [...rules, allow] })
+  const args = [fixture('raw-script.mjs'), '', '0', method, own]
+  await using host = await attach(serverSettings('', { args, ...server }), { rules: [...rules, allow] })
   if (era === '2025-11-25') host.send(initialize)
   const reply = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}\n`).toString('base64')
   host.send(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":{"_meta":{"@reply":"${reply}"}}}`)
@@ -102,6 +108,21 @@ test('a list that stands twice is an error where some of it is denied', async ()
   expect(await listed('prompts/list', '{"prompts":[],"prompts":[{"name":"secret"}]}', rules)).toContain(
     'ERR_MESSAGE_AMBIGUOUS',
   )
+})
+
+test.each([
+  ['prompts/list', '{"prompts":{"0":{"name":"secret"}}}'],
+  ['resources/templates/list', '{"resourceTemplates":"secret"}'],
+  ['tasks/list', '{"tasks":{"0":{"taskId":"secret"}}}'],
+])('something else in the place of a list is an error: %s', async (method, result) => {
+  const line = await listed(method, result, [])
+  expect(line).toContain('ERR_SERVER_PROTOCOL')
+  expect(line).not.toContain('secret')
+})
+
+test('a prompt that the server listed to its host alone is not listed', async () => {
+  const own = '{"prompts":[{"name":"open"}]}'
+  expect(await listed('prompts/list', '{"prompts":[{"name":"new"},{"name":"open"}]}', [], { own })).toBe(own)
 })
 
 // Looked for each entry's place among all of them, such a list kept the daemon from everybody for a minute and a half.

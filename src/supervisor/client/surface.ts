@@ -76,16 +76,30 @@ const restLists: ReadonlyMap<string, string> = new Map([
   ['resources/templates/list', 'resourceTemplates'],
 ])
 
-/** What of `rest` stands in lists, one text for each entry. */
-export function entriesOf(rest: unknown): ReadonlySet<string> {
-  const lists = Object.values(asRecord(rest)).filter((list): list is unknown[] => Array.isArray(list))
-  return new Set(lists.flat().map((entry) => JSON.stringify(entry)))
-}
+/** The prompts and templates of a server that were compared with what was accepted. */
+export class Compared {
+  readonly #entries: ReadonlySet<string>
+  /** Methods of whose list there is more than was read */
+  readonly #cut: ReadonlySet<string>
 
-/** Whether all of the list that this method gives was read. */
-export function isWhole(method: string, rest: unknown): boolean {
-  const list = asRecord(rest)[restLists.get(method) ?? '']
-  return !Array.isArray(list) || list.length < maxRest
+  constructor(rest: unknown) {
+    const lists = Object.values(asRecord(rest)).filter((list): list is unknown[] => Array.isArray(list))
+    this.#entries = new Set(lists.flat().map((entry) => JSON.stringify(entry)))
+    const isCut = (list: unknown): boolean => Array.isArray(list) && list.length >= maxRest
+    this.#cut = new Set(
+      [...restLists].filter(([, list]) => isCut(asRecord(rest)[list])).map(([method]) => method),
+    )
+  }
+
+  /** Whether an entry, as `entriesIn` gives it, was compared. */
+  has(entry: string): boolean {
+    return this.#entries.has(entry)
+  }
+
+  /** Whether an entry of the list that this method gives is certainly none that was; nothing is of a list that is longer than what was read of it. */
+  lacks(method: string, entry: string): boolean {
+    return restLists.has(method) && !this.#cut.has(method) && !this.has(entry)
+  }
 }
 
 /** The same of the result of one such list; none of every other method's. What is more than is read is an entry that nobody accepted. */
@@ -93,9 +107,11 @@ export function entriesIn(method: string, result: string): readonly string[] {
   const list = restLists.get(method)
   if (list === undefined) return []
   if (!isReadable(result)) return [`${method}: more than is read`]
-  const texts = listIn(result, list) ?? []
-  return texts.map((text) => JSON.stringify(parseOneWay(text) ?? text))
+  return (listIn(result, list) ?? []).map(entryOf)
 }
+
+/** What an entry of such a list is known by; what two readers could take differently, by its text. */
+export const entryOf = (text: string): string => JSON.stringify(parseOneWay(text) ?? text)
 
 /** A server that makes no sense of the question lists nothing, and what is not there can't be accepted or change. */
 async function readRest(...asked: Parameters<typeof listAll>): Promise<readonly unknown[] | null> {

@@ -6,7 +6,7 @@ import type { RequestOptions } from './options.ts'
 import type { McpClient } from './mcp-client.ts'
 import { untilQuiet } from './quiet.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import { entriesOf, readSurface, type Surface } from './surface.ts'
+import { Compared, readSurface, type Surface } from './surface.ts'
 
 /** One tool as the server describes it. */
 export interface ListedTool {
@@ -45,7 +45,7 @@ export class ToolSurface {
   /** Those that policy let be seen when it was last asked */
   #shown: ReadonlySet<string> = new Set()
   /** Prompts and templates that were compared; null before the first time */
-  entries: ReadonlySet<string> | null = null
+  compared: Compared | null = null
   #fetchedAt = 0
   #isStale = false
   #timer: NodeJS.Timeout | undefined
@@ -104,7 +104,7 @@ export class ToolSurface {
     try {
       const surface = await readSurface(request, client.introduction, limit)
       await observe(surface)
-      this.entries = entriesOf(surface.rest)
+      this.compared = new Compared(surface.rest)
       return this.#keep([...surface.tools].map(([name, tool]) => readTool(name, tool)))
     } catch (thrown) {
       this.#isStale = true

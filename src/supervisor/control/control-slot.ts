@@ -9,6 +9,7 @@ import { Instance } from '../instance/instance.ts'
 import type { Aftermath, Lost } from '../instance/life.ts'
 import type { LogRing } from '../instance/log-ring.ts'
 import type { RequestOptions } from '../client/options.ts'
+import type { Compared } from '../client/surface.ts'
 import { Notes } from '../instance/notes.ts'
 import { OwnProcesses } from '../governed/own-processes.ts'
 import type { Ports, Running, ToolCall } from '../ports.ts'
@@ -75,8 +76,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     return this.#instance.id
   }
 
-  get entries(): ReadonlySet<string> | null {
-    return this.#connection?.surface.entries ?? null
+  get compared(): Compared | null {
+    return this.#connection?.surface.compared ?? null
   }
 
   view(): InstanceView {

@@ -52,7 +52,7 @@ type Shows = (name: string | null, json: string) => boolean
 
 /**
  * Filters the answer to `method` from `start` to `end`, whose `result` is given. A result that two readers could take for
- * different lists throws ERR_MESSAGE_AMBIGUOUS.
+ * different lists throws ERR_MESSAGE_AMBIGUOUS, one with something else in the list's place ERR_SERVER_PROTOCOL.
  */
 export function filterList(
   method: string,
@@ -63,10 +63,14 @@ export function filterList(
 ): FilteredList {
   const nothing = { text: null, hidden: 0 }
   const found = shapes.get(method)
-  if (found === undefined || text.charCodeAt(result.start) !== 123) return nothing
+  if (found === undefined) return nothing
   const only = (key: string): Member | null => onlyOne(method, result.inner, key, found.listKeys)
   const list = only(found.list)
-  if (list === null || text.charCodeAt(list.start) !== 91) return nothing
+  if (list === null) return nothing
+  if (text.charCodeAt(list.start) !== 91) {
+    const what = `the server's ${method} result has something else than a list as ${found.list}`
+    throw new SallyportError('ERR_SERVER_PROTOCOL', what)
+  }
   expectReadable(method, text, result)
   const all = elements(text, list.start, list.end)
   const shown = (entry: Span): boolean =>
@@ -88,7 +92,10 @@ export function shownIn({ route, method }: HostRequest, wire: Wire): Shows | nul
     return (tool, json) => tool !== null && gate.lists(server, tool) && wire.shows(parseOneWay(json))
   if (method === 'tasks/list') return (task) => task !== null && wire.ownsTask(task)
   const subject = method === 'prompts/list' ? 'prompts/get' : 'resources/read'
-  return wire.offers(subject) ? shownByRules(gate, server, method, subject) : () => false
+  if (!wire.offers(subject)) return () => false
+  const byRules = shownByRules(gate, server, method, subject)
+  if (method === 'resources/list') return byRules
+  return (name, json) => byRules?.(name, json) !== false && wire.isKnown(method, json)
 }
 
 /** What of a list is shown by the rules about the things in it; null where they hide nothing. */

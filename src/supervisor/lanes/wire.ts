@@ -58,6 +58,8 @@ export interface Wire {
   introduces(instructions: string): boolean
   /** False for a tool that is not the accepted one */
   shows(tool: unknown): boolean
+  /** False for an entry of a list of prompts or templates, a JSON text, that was never compared with what was accepted */
+  isKnown(method: string, entry: string): boolean
   /** False where no request of that method could pass, since what is no tool is not what was accepted */
   offers(method: string): boolean
 }

@@ -49,6 +49,7 @@ type BoundaryWire = Pick<
   | 'introduces'
   | 'shows'
   | 'offers'
+  | 'isKnown'
   | 'taskSaid'
   | 'ownsTask'
   | 'declineTask'
@@ -190,6 +191,7 @@ export class SessionBoundary {
       confide: (values) => ports.governor.confide(server.name, caller.principal.id, values),
       introduces: (instructions) => ports.governor.introduces(server, instructions),
       shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
+      isKnown: (...entry) => this.#surface.isKnown(...entry),
       offers: (method) => ports.governor.offers(server, this.#options.instance(), method),
     }
   }

@@ -2,7 +2,7 @@
 import type { SallyportError } from '../../errors.ts'
 import type { Response } from '../message/envelope.ts'
 import type { SharedDoor } from '../shared/serving.ts'
-import { entriesIn } from '../client/surface.ts'
+import { entriesIn, entryOf } from '../client/surface.ts'
 import { utf8 } from '../message/utf8.ts'
 
 /** As `SessionSurface`; asks nothing in the session. */
@@ -50,10 +50,15 @@ export class SharedSurface {
 
   /** The host got the answer to a list: with anything in it that was not compared, all is, before what is governed goes on. */
   listed(method: string, { text, result }: Response): void {
-    const { entries } = this.#door
-    if (entries === null || result === null) return
+    const { compared } = this.#door
+    if (compared === null || result === null) return
     const shown = entriesIn(method, utf8(text, result.start, result.end))
-    if (!shown.every((entry) => entries.has(entry))) this.#door.changed()
+    if (!shown.every((entry) => compared.has(entry))) this.#door.changed()
+  }
+
+  /** False for an entry of a list, a JSON text, that was never compared with what was accepted. */
+  isKnown(method: string, text: string): boolean {
+    return this.#door.compared?.lacks(method, entryOf(text)) !== true
   }
 
   /** Ends every wait, now and later. */

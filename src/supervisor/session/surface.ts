@@ -9,11 +9,11 @@ import type { Response } from '../message/envelope.ts'
 import type { OwnRequests } from '../client/own-requests.ts'
 import { listenParams, toldLists } from '../client/subscription.ts'
 import {
+  Compared,
   entriesIn,
-  entriesOf,
+  entryOf,
   type Introduction,
   introductionOf,
-  isWhole,
   readIntroduction,
   readSurface,
   type Surface,
@@ -45,7 +45,7 @@ export class SessionSurface {
   /** Null before anybody asked */
   #introduction: Introduction | null = null
   /** Prompts and templates that were compared last; null before the first time */
-  #entries: ReadonlySet<string> | null = null
+  #compared: Compared | null = null
   /** Those that the host was given since, and were not among them, each with the method that gave it */
   readonly #suspects = new Map<string, string>()
   /** Those that the server did not list to us when it was asked for it: they stand beside what is compared from then on */
@@ -102,10 +102,15 @@ export class SessionSurface {
   listed(method: string, { text, result }: Response): void {
     if (result === null) return
     const shown = entriesIn(method, utf8(text, result.start, result.end))
-    const fresh = shown.filter((entry) => this.#entries?.has(entry) !== true).slice(0, maxSuspects)
+    const fresh = shown.filter((entry) => this.#compared?.has(entry) !== true).slice(0, maxSuspects)
     if (fresh.length === 0) return
     for (const entry of fresh) if (this.#suspects.size < maxSuspects) this.#suspects.set(entry, method)
-    if (this.#entries !== null) this.#survey.changed() // else they are compared when it is asked
+    if (this.#compared !== null) this.#survey.changed() // else they are compared when it is asked
+  }
+
+  /** False for an entry of a list, a JSON text, that was never compared with what was accepted. */
+  isKnown(method: string, text: string): boolean {
+    return this.#compared?.lacks(method, entryOf(text)) !== true
   }
 
   /** Its process is lost, and there is no other. */
@@ -142,10 +147,9 @@ export class SessionSurface {
 
   /** Of a list that is longer than what was read of it nothing can be told; of the other one it can. */
   #compareShown(rest: unknown): void {
-    const entries = entriesOf(rest)
-    for (const [entry, method] of this.#suspects)
-      if (!entries.has(entry) && isWhole(method, rest)) this.#lies.add(entry)
-    this.#entries = entries
+    const compared = new Compared(rest)
+    for (const [entry, method] of this.#suspects) if (compared.lacks(method, entry)) this.#lies.add(entry)
+    this.#compared = compared
     this.#suspects.clear()
   }
 }

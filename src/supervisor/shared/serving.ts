@@ -20,6 +20,12 @@ export interface Serving {
   stop(reason: string): Promise<void>
 }
 
+/** Entries of a process's lists, as they are known by their texts. */
+interface Listed {
+  has(entry: string): boolean
+  lacks(method: string, entry: string): boolean
+}
+
 /** The way to a process that sessions share. */
 export interface SharedDoor {
   /** The process that runs, or the last one */
@@ -29,7 +35,7 @@ export interface SharedDoor {
   /** Null when it is known what the process lists; otherwise resolves when it is */
   known(): Promise<void> | null
   /** Prompts and templates of the process that were compared; null where none were */
-  readonly entries: ReadonlySet<string> | null
+  readonly compared: Listed | null
   /** What the process lists is not what it was */
   changed(): void
 }

@@ -59,7 +59,6 @@ describe('in an answer', () => {
     ['with null', '{"instructions":null}'],
     ['with the accepted ones', '{"a":1,"instructions":"Be kind."}'],
     ['with the accepted ones in other letters', '{"instructions":"\\u0042e kind."}'],
-    ['that is no object', '"instructions"'],
   ])('%s, not a byte is touched', (_, result) => {
     expect(withheld(result)).toBe(null)
   })
