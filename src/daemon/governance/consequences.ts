@@ -54,7 +54,9 @@ export class Consequences implements AsyncDisposable {
     const { settings, ledger } = this.#ports
     const all = [...(ledger.accepted(server)?.tools.keys() ?? [])]
     const reached = settings.trust.contaminate === 'server' ? [...new Set([...tools, ...all])] : tools
-    await this.#debts.owe(reached.map((name) => this.#violated(server, name, failure, detail)))
+    const beside = `trust.contaminate is server, and of ${tools.join(', ')}: ${detail}`
+    const why = (name: string): string => (tools.includes(name) ? detail : beside)
+    await this.#debts.owe(reached.map((name) => this.#violated(server, name, failure, why(name))))
   }
 
   /** What is no tool of a server is not what was accepted any more: no yes to a method stands, which has no trust of its own to lose. */

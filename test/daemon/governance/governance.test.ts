@@ -508,6 +508,10 @@ test.each([
     const found = Object.keys(epochs).map((tool) => [tool, ledger.trust(server.name, tool)] as const)
     expect(Object.fromEntries(found.map(([tool, { epoch }]) => [tool, epoch]))).toEqual(epochs)
     for (const [tool, { history }] of found) expect(history).toHaveLength(epochs[tool as keyof typeof epochs])
+    const unchanged = ledger.trust(server.name, 'three').history.map(({ detail }) => detail)
+    expect(unchanged).toEqual(
+      epochs.three === 0 ? [] : [expect.stringMatching(/^trust\.contaminate is server, and of one, two: /)],
+    )
     expect(all.records().filter(({ type }) => type === 'trust.violated')).toHaveLength(
       Object.values(epochs).filter(Boolean).length,
     )
