@@ -46,9 +46,9 @@ async function older(at: TestDaemon, lineage = 'one') {
     /** Has the server say that it has another template */
     offers: (uri: string) => call('offer', { uri }),
     /** Whether an update of it that the server says reaches the host */
-    async hears(uri: string): Promise<boolean> {
+    async hears(uri: string, more: object = {}): Promise<boolean> {
       const before = host.lines.length
-      await call('update', { uri })
+      await call('update', { uri, more })
       return host.lines.slice(before).some((line) => line.includes('resources/updated'))
     },
     [Symbol.dispose]: () => host[Symbol.dispose](),
@@ -92,6 +92,7 @@ test('a reload that denies a subscription of the older era ends it, and no other
   await eventually(async () => (await one.heard()).includes(`resources/unsubscribe ${first}`))
   expect(await one.hears(first)).toBe(false)
   expect(await one.hears(second)).toBe(true)
+  expect(await one.hears(second, { URI: first })).toBe(false) // some read it as news of the first
   expect(await one.heard()).not.toContain(`unsubscribe ${second}`)
   isOnRecord(at, first, expect.stringContaining('rules[0]'))
   const told = (): readonly object[] => watch.events.filter(({ type }) => type === 'subscription/ended')

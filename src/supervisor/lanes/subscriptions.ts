@@ -3,7 +3,8 @@ import { SallyportError } from '../../errors.ts'
 import type { Admission, Governor, Outcome } from '../../schema/governor.ts'
 import { noRoom } from '../../schema/room.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import type { Notification } from '../message/envelope.ts'
+import { spellings } from '../../lib/key-folding.ts'
+import { confusableWithin, type Notification } from '../message/envelope.ts'
 import { utf8 } from '../message/utf8.ts'
 import { idAt, only, subscriptionIn } from '../shared/lines.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
@@ -108,6 +109,7 @@ export class Subscriptions {
   /** The address may be of something below the one that the host has named, or one that it never named. */
   #isDenied(text: string, params: Notification['params']): boolean {
     const { server, governor } = this.#options
+    if (confusableWithin(params?.inner ?? [], spelt) !== null) return true // of what it is depends on its reader
     const at = only(params?.inner ?? [], 'uri')
     const value: unknown = at === null ? null : JSON.parse(utf8(text, at.start, at.end))
     const uri = typeof value === 'string' ? value : null
@@ -141,5 +143,6 @@ export class Subscriptions {
 }
 
 const updated = 'notifications/resources/updated'
+const spelt = spellings(['uri'])
 
 const begins = ({ method, route }: HostRequest): boolean => method === subscribe || route === 'listen'
