@@ -11,7 +11,7 @@ import type { Emit } from '../../supervisor/ports.ts'
 import { event } from './failure-events.ts'
 
 export interface LastingPorts {
-  readonly ledger: Pick<Ledger, 'hold' | 'standing'>
+  readonly ledger: Pick<Ledger, 'hold' | 'live' | 'standing'>
   readonly approvals: Pick<Approvals, 'isRevoked'>
   readonly recorder: Pick<Recorder, 'record'>
   readonly emit: Emit
@@ -64,6 +64,8 @@ function endOf(
   if (!isStill(decision.action, approval)) return { code, rule: decision.rule, reason: decision.reason }
   if (approval !== null && approvals.isRevoked(approval))
     return { code, reason: 'an operator took back the approval by which it began' }
-  const standing = ledger.standing(server, instance, kind, subject)
+  // With a process that is gone its sessions end, and what they are subscribed to, whatever it listed.
+  const known = instance === null || ledger.live(instance) === null ? null : instance
+  const standing = ledger.standing(server, known, kind, subject)
   return standing.state === 'accepted' ? null : { code: refusals[standing.state], reason: standing.reason }
 }
