@@ -54,6 +54,12 @@ test.each([
   ['an array as id', '{"jsonrpc":"2.0","id":[1],"method":"ping"}', 'ERR_INVALID_REQUEST'],
   ['an id beyond all numbers', '{"jsonrpc":"2.0","id":1e999,"method":"ping"}', 'ERR_INVALID_REQUEST'],
   [
+    'arguments beside the params of a call',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"},"arguments":{"a":1}}',
+    'ERR_INVALID_REQUEST',
+  ],
+  ['a member of nobody’s', '{"jsonrpc":"2.0","extra":1,"id":1,"method":"ping"}', 'ERR_INVALID_REQUEST'],
+  [
     'a call without id',
     '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo"}}',
     'ERR_INVALID_REQUEST',

@@ -52,7 +52,8 @@ export type Request = Extract<Envelope, { kind: 'request' }>
 export type Notification = Extract<Envelope, { kind: 'notification' }>
 export type Response = Extract<Envelope, { kind: 'response' }>
 
-const envelopeKeys = spellings(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+const envelopeNames = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+const envelopeKeys = spellings([...envelopeNames])
 const inside = new Set(['params', 'result'])
 /** Characters at the end of a line in which an id is looked for */
 const tailLength = 200
@@ -67,7 +68,7 @@ export function readEnvelope(text: string, start: number, end: number, bytes: By
   return read(text, start, end, false, bytes)
 }
 
-/** The same, and refuses what policy could read otherwise than a server: the same key twice, at any depth, and more than is read. */
+/** The same, and refuses what policy could read otherwise than a server: the same key twice, at any depth, more than is read, and a request with more than JSON-RPC’s members. */
 export function readUnambiguous(text: string, start: number, end: number, bytes: Bytes = null): Envelope {
   return read(text, start, end, true, bytes)
 }
@@ -106,7 +107,7 @@ function read(text: string, start: number, end: number, isStrict: boolean, bytes
     const message = `${thrown.message}, at byte ${thrown.at - start}`
     return invalid(ids[thrown.kind](), code, message, isAnswer ? named() : null)
   }
-  const envelope = classify(text, start, end, found)
+  const envelope = classify(text, start, end, found, isStrict)
   const { kind } = envelope
   const method = kind === 'request' ? envelope.method : null
   const body = kind === 'request' ? envelope.params : kind === 'response' ? envelope.result : null
@@ -139,7 +140,13 @@ export function lastId(tail: string): MessageId | null {
   return found?.[1] === undefined ? null : messageId(found[1])
 }
 
-function classify(text: string, start: number, end: number, found: readonly Member[]): Envelope {
+function classify(
+  text: string,
+  start: number,
+  end: number,
+  found: readonly Member[],
+  isStrict: boolean,
+): Envelope {
   let version: Member | null = null
   let idSpan: Member | null = null
   let method: Member | null = null
@@ -203,6 +210,12 @@ function classify(text: string, start: number, end: number, found: readonly Memb
       return invalid(id, 'ERR_INVALID_REQUEST', 'the method must be a string')
     const name = methodOf(text.slice(method.start, method.end))
     if (idSpan === null) return { kind: 'notification', text, start, end, method: name, params }
+    // A request is decided, approved and recorded by its params: what stands beside them would go with it, and nobody knew.
+    if (unknown > 0 && isStrict) {
+      const other = found.find(({ key }) => !envelopeNames.has(key))?.key ?? ''
+      const what = `a request has jsonrpc, id, method and params; leave out ${JSON.stringify(other.slice(0, 100))}`
+      return invalid(id, 'ERR_INVALID_REQUEST', what)
+    }
     if (id === null) {
       return invalid(
         null,

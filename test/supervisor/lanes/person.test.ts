@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { questionOf } from '../../../src/supervisor/lanes/person.ts'
 import type { ServerRequest } from '../../../src/supervisor/lanes/conversation.ts'
 import type { Wire } from '../../../src/supervisor/lanes/wire.ts'
-import { readUnambiguous } from '../../../src/supervisor/message/envelope.ts'
+import { readEnvelope } from '../../../src/supervisor/message/envelope.ts'
 import { living } from '../../support/collect.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 
@@ -14,7 +14,7 @@ test('of a question that the host has its words are kept, and not the line that 
   for (let n = 0; n < 20; n++) {
     const long = 'x'.repeat(1024 * 1024)
     const line = `{"jsonrpc":"2.0","id":${n},"method":"elicitation/create","params":{"message":"What is number ${n}?"},"more":"${long}"}`
-    const said = readUnambiguous(line, 0, line.length)
+    const said = readEnvelope(line, 0, line.length)
     if (said.kind === 'request') asked.push(questionOf(wire, said, {}))
   }
   for (const { timer } of asked) clearTimeout(timer ?? undefined)
