@@ -1,7 +1,9 @@
 // A journal that can't be written blocks every call at once, whatever is wrong with its disk, until it is mended.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { renameSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -283,6 +285,32 @@ describe('a disk', () => {
     expect(failures).toHaveLength(1)
     expect(logged.match(/journal can be written again/g)).toHaveLength(1)
     expect(await operator.call('audit/verify', {})).toMatchObject({ ok: true })
+  })
+
+  test('that is away while an operator holds and takes back has all that on record before the next call', async () => {
+    await using seen = await witness()
+    await using at = await place(configOf({ plain: seen.entry('plain'), held: seen.entry('held') }))
+    const life = await serve(at)
+    const [host, journal] = [life.client, join(at.stateDir, 'journal')]
+    try {
+      await call(host, 'before')
+      renameSync(journal, `${journal}.away`)
+      for (const asked of [
+        () => host.call('servers/hold', { name: 'brake', server: 'held' }),
+        () => host.call('trust/reset', { server: 'plain' }),
+        () => host.call('permits/revoke', { server: 'plain' }),
+      ])
+        await expect(asked()).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+      renameSync(`${journal}.away`, journal)
+      await Promise.all(['one', 'two', 'three'].map((text) => call(host, text)))
+      const types = recordsOf(at.stateDir).map(({ type }) => type)
+      const after = types.slice(types.indexOf('call.outcome') + 1)
+      const owed = ['hold.placed', 'trust.reset', 'permit.revoked']
+      for (const type of owed) expect(after).toContain(type)
+      expect(after.slice(0, after.indexOf('call.intent'))).toEqual(expect.arrayContaining(owed))
+    } finally {
+      await endServe(life)
+    }
   })
 
   test('from which permission is taken blocks whoever needs it', async () => {

@@ -149,6 +149,16 @@ export class Consequences implements AsyncDisposable {
     this.#debts.owe([{ fact: { type: 'approval.ended', body: { ids } }, evidence }]).catch(() => undefined) // it is tried again
   }
 
+  /** As `ended`, of what was admitted and lasted. */
+  subscriptionEnded(body: Readonly<Record<string, unknown>>): void {
+    this.#debts.owe([{ fact: { type: 'subscription.ended', body }, evidence: {} }]).catch(() => undefined)
+  }
+
+  /** True while a consequence could not be recorded: nothing is called before it is. */
+  get areOwed(): boolean {
+    return this.#debts.areOwed
+  }
+
   /** Resolves when every consequence so far is on record. */
   async recorded(): Promise<void> {
     await this.#debts.pay()

@@ -1,9 +1,14 @@
 // Facts that had effect before their record: what only takes away may not wait for a disk, and must be written all the same.
+import type { StrictFact } from '../../call/facts.ts'
 import type { Ledger } from '../../call/ledger.ts'
 import type { Debt, OwedFile } from './owed-file.ts'
 import type { JournalRecorder } from './recorder.ts'
 
 const againMs = 500
+
+/** What the ledger was told ahead of its record; all else is over, and nothing is looked up in it. */
+const isAnticipated = (fact: Debt['fact']): fact is StrictFact =>
+  !['approval.ended', 'permit.revoked', 'subscription.ended'].includes(fact.type)
 
 /**
  * Records what has effect already. What can't be recorded stays in effect and is tried again, twice a second and before
@@ -21,6 +26,7 @@ export class Debts implements AsyncDisposable {
   /** Resolves when what was handed to the recorder is recorded, or owed again */
   #underWay: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | null = null
+  #hasFailed = false
 
   constructor(ledger: Ledger, recorder: Pick<JournalRecorder, 'record'>, file: OwedFile) {
     this.#ledger = ledger
@@ -32,6 +38,11 @@ export class Debts implements AsyncDisposable {
   async owe(debts: readonly Debt[]): Promise<void> {
     for (const debt of debts) this.#unpaid.add(debt)
     await this.#record()
+  }
+
+  /** True from a record that failed until nothing is owed any more. */
+  get areOwed(): boolean {
+    return this.#hasFailed
   }
 
   /** Resolves when nothing is owed any more, what is on its way into the journal included, and what has come meanwhile. */
@@ -72,8 +83,11 @@ export class Debts implements AsyncDisposable {
         ),
       )
       for (const debt of owed) this.#paid(debt)
-      if (this.#unpaid.size === 0) this.#file.clear()
+      if (this.#unpaid.size > 0) return
+      this.#hasFailed = false
+      this.#file.clear()
     } catch (error) {
+      this.#hasFailed = true
       for (const debt of owed) this.#handed.delete(debt)
       this.#file.write([...this.#unpaid])
       this.#timer ??= setTimeout(() => this.#again(), againMs).unref()
@@ -85,7 +99,7 @@ export class Debts implements AsyncDisposable {
     this.#unpaid.delete(debt)
     this.#handed.delete(debt)
     const { fact } = debt
-    if (fact.type !== 'approval.ended' && fact.type !== 'permit.revoked') this.#ledger.arrived(fact)
+    if (isAnticipated(fact)) this.#ledger.arrived(fact)
   }
 
   #again(): void {

@@ -139,9 +139,9 @@ export class Governance implements AsyncDisposable {
       profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
       consequences: this.consequences,
     })
-    const { surfaces } = this
+    const { surfaces, consequences } = this
     const owing = health.of('outcomes')
-    const parts = { ledger, permits, approvals, surfaces, recorder, owing, watchers }
+    const parts = { ledger, permits, approvals, surfaces, recorder, owing, watchers, consequences }
     this.governors = new Governors({ ...options, ...parts })
   }
 

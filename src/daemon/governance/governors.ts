@@ -25,6 +25,7 @@ import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import { ArgumentSchemas } from './argument-schemas.ts'
 import { confirm } from './confirm.ts'
+import type { Consequences } from './consequences.ts'
 import { event, tellRefusal } from './failure-events.ts'
 import type { Tell } from './health.ts'
 import { lasts } from './lasting.ts'
@@ -51,6 +52,7 @@ export interface GovernorParts {
   readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
   readonly confided: Pick<Confided, 'add'>
   readonly watchers: Pick<Watchers, 'add'>
+  readonly consequences: Pick<Consequences, 'areOwed' | 'recorded' | 'subscriptionEnded'>
 }
 
 /** What decides about calls. */
@@ -192,13 +194,23 @@ export class Governors implements AsyncDisposable {
     }
   }
 
-  /** Outcomes that could not be recorded come before anything is called. */
+  /** What could not be recorded of outcomes, and of what was taken away, comes before anything is called. */
   #govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting, asker: Asker): void {
-    if (!this.#outcomes.areOwed) return govern(proposal, ports, waiting, asker)
-    void this.#outcomes.pay().then((failure) => {
+    if (!this.#outcomes.areOwed && !this.#parts.consequences.areOwed)
+      return govern(proposal, ports, waiting, asker)
+    void this.#pay().then((failure) => {
       const obstacle = failure ?? proposal.obstacle
       return govern({ ...proposal, obstacle }, ports, waiting, asker)
     })
+  }
+
+  async #pay(): Promise<SallyportError | null> {
+    try {
+      await this.#parts.consequences.recorded()
+    } catch (thrown) {
+      return SallyportError.from(thrown)
+    }
+    return this.#outcomes.areOwed ? this.#outcomes.pay() : null
   }
 
   /** What ended before is on record before it, in the same batch. */

@@ -2,18 +2,18 @@
 import type { Approvals } from '../../call/approve.ts'
 import { isStill } from '../../call/decide.ts'
 import type { Ledger } from '../../call/ledger.ts'
-import type { Recorder } from '../../call/ports.ts'
 import { refusals } from '../../call/refusal.ts'
 import { type ErrorCode, SallyportError } from '../../errors.ts'
 import type { Decision } from '../../schema/gate.ts'
 import type { Admission } from '../../schema/governor.ts'
 import type { Emit } from '../../supervisor/ports.ts'
+import type { Consequences } from './consequences.ts'
 import { event } from './failure-events.ts'
 
 export interface LastingPorts {
   readonly ledger: Pick<Ledger, 'hold' | 'live' | 'standing'>
   readonly approvals: Pick<Approvals, 'isRevoked'>
-  readonly recorder: Pick<Recorder, 'record'>
+  readonly consequences: Pick<Consequences, 'subscriptionEnded'>
   readonly emit: Emit
 }
 
@@ -43,10 +43,7 @@ export function lasts(
   })
   const said = { rule, hold, code, reason: error.message }
   ports.emit(event('subscription/ended', server, { call, subject, ...said }, principal))
-  // It has ended whatever becomes of that: the journal's own events tell of a failure.
-  ports.recorder
-    .record('subscription.ended', { call, ...target, lineage, policy, ...said })
-    .catch(() => undefined)
+  ports.consequences.subscriptionEnded({ call, ...target, lineage, policy, ...said })
   return error
 }
 

@@ -7,8 +7,9 @@ import { textOf } from '../../journal/segments.ts'
 import { isMissing } from '../../lib/missing.ts'
 import type { Redactor } from '../../schema/redactor.ts'
 
-/** That approvals beyond one call stand no more, or that permits were revoked: over at once, with nothing to look up. */
+/** That approvals beyond one call stand no more, that permits were revoked or a subscription ended: over at once, with nothing to look up. */
 type Ended =
+  | { readonly type: 'subscription.ended'; readonly body: Readonly<Record<string, unknown>> }
   | { readonly type: 'approval.ended'; readonly body: { readonly ids: readonly string[] } }
   | {
       readonly type: 'permit.revoked'

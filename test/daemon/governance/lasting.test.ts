@@ -37,7 +37,7 @@ function looked(world: World, said: Partial<Admission> = {}, decision = allow) {
         instance === null ? { state: 'accepted' } : (world.standing ?? { state: 'accepted' }),
     },
     approvals: { isRevoked: (id: string) => id === 'a-1' && world.isRevoked === true },
-    recorder: { record: async (_type: string, body: object) => void records.push(body) },
+    consequences: { subscriptionEnded: (body: object) => void records.push(body) },
     emit: () => undefined,
   } as unknown as LastingPorts
   return { code: lasts(ports, { ...admission, ...said }, decision, 'p')?.code ?? null, records }
