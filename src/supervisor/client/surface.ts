@@ -12,7 +12,10 @@ export interface Introduction {
   readonly instructions: string | null
 }
 
-export type Surface = Pick<Observation, 'tools' | 'rest'>
+export type Surface = Pick<Observation, 'tools' | 'rest'> & {
+  /** Methods of whose list there is more than was read */
+  readonly cut: ReadonlySet<string>
+}
 
 type Request = (method: string, params: string) => Promise<Answer>
 
@@ -49,18 +52,24 @@ export async function readSurface(
   limit: number,
 ): Promise<Surface> {
   const has = (name: string): boolean => capabilities === null || Object.hasOwn(capabilities, name)
+  const cut = new Set<string>()
+  const readRest = (method: string): Promise<readonly unknown[] | null> => {
+    const list = { method, member: restLists.get(method) ?? '', limit: maxRest, cut: () => cut.add(method) }
+    return entriesThere(request, list)
+  }
   const none: readonly unknown[] = []
   const [tools, prompts, templates] = await Promise.all([
     has('tools') ? readTools(request, limit) : new Map<string, unknown>(),
-    has('prompts') ? readRest(request, 'prompts/list', 'prompts', maxRest) : none,
-    has('resources') ? readRest(request, 'resources/templates/list', 'resourceTemplates', maxRest) : none,
+    has('prompts') ? readRest('prompts/list') : none,
+    has('resources') ? readRest('resources/templates/list') : none,
   ])
-  return { tools, rest: { instructions, prompts, templates } }
+  return { tools, rest: { instructions, prompts, templates }, cut }
 }
 
 /** Asks for the tools alone, by name; at most `limit`. Null is one of which nobody can tell what it is. */
 export async function readTools(request: Request, limit: number): Promise<Surface['tools']> {
-  const listed = await listAll(request, 'tools/list', 'tools', limit)
+  const list = { method: 'tools/list', member: 'tools', limit, cut: () => undefined }
+  const listed = await listAll(request, list)
   const tools = new Map<string, unknown>()
   for (const text of listed) {
     const tool = parseOneWay(text)
@@ -82,13 +91,10 @@ export class Compared {
   /** Methods of whose list there is more than was read */
   readonly #cut: ReadonlySet<string>
 
-  constructor(rest: unknown) {
+  constructor({ rest, cut }: Pick<Surface, 'rest' | 'cut'>) {
     const lists = Object.values(asRecord(rest)).filter((list): list is unknown[] => Array.isArray(list))
     this.#entries = new Set(lists.flat().map((entry) => JSON.stringify(entry)))
-    const isCut = (list: unknown): boolean => Array.isArray(list) && list.length >= maxRest
-    this.#cut = new Set(
-      [...restLists].filter(([, list]) => isCut(asRecord(rest)[list])).map(([method]) => method),
-    )
+    this.#cut = cut
   }
 
   /** Whether an entry, as `entriesIn` gives it, was compared. */
@@ -114,7 +120,7 @@ export function entriesIn(method: string, result: string): readonly string[] {
 export const entryOf = (text: string): string => JSON.stringify(parseOneWay(text) ?? text)
 
 /** A server that makes no sense of the question lists nothing, and what is not there can't be accepted or change. */
-async function readRest(...asked: Parameters<typeof listAll>): Promise<readonly unknown[] | null> {
+async function entriesThere(...asked: Parameters<typeof listAll>): Promise<readonly unknown[] | null> {
   try {
     // What two readers could take differently is compared by its text.
     return (await listAll(...asked)).map((text) => parseOneWay(text) ?? text)
@@ -124,13 +130,19 @@ async function readRest(...asked: Parameters<typeof listAll>): Promise<readonly 
   }
 }
 
+/** A list that a server is asked for. */
+interface List {
+  readonly method: string
+  /** Where it stands in the result */
+  readonly member: string
+  /** Most entries that are read */
+  readonly limit: number
+  /** There is more of it than is read */
+  readonly cut: () => void
+}
+
 /** The texts of what a server lists, page by page. */
-async function listAll(
-  request: Request,
-  method: string,
-  member: string,
-  limit: number,
-): Promise<readonly string[]> {
+async function listAll(request: Request, { method, member, limit, cut }: List): Promise<readonly string[]> {
   const all: string[] = []
   let cursor: string | null = null
   let length = 0
@@ -150,10 +162,13 @@ async function listAll(
     const listed = listIn(answer.result.raw, member)
     if (listed === null)
       throw new SallyportError('ERR_SERVER_PROTOCOL', `${method} gave no list of ${member}`)
-    all.push(...listed.slice(0, limit - all.length))
-    if (typeof nextCursor !== 'string' || nextCursor === cursor) break
+    const room = limit - all.length
+    all.push(...listed.slice(0, room))
+    if (listed.length > room) cut()
+    if (typeof nextCursor !== 'string' || nextCursor === cursor) return all
     cursor = nextCursor
   }
+  cut()
   return all
 }
 

@@ -104,7 +104,7 @@ export class ToolSurface {
     try {
       const surface = await readSurface(request, client.introduction, limit)
       await observe(surface)
-      this.compared = new Compared(surface.rest)
+      this.compared = new Compared(surface)
       return this.#keep([...surface.tools].map(([name, tool]) => readTool(name, tool)))
     } catch (thrown) {
       this.#isStale = true

@@ -140,14 +140,14 @@ export class SessionSurface {
     }
     const surface = await within(read(), initializeMs, () => noList(server))
     const id = instance()
-    this.#compareShown(surface.rest)
+    this.#compareShown(surface)
     const rest = this.#lies.size === 0 ? surface.rest : { ...Object(surface.rest), lies: [...this.#lies] }
     if (id !== null) await governor.observe({ server, instance: id, tools: surface.tools, rest })
   }
 
   /** Of a list that is longer than what was read of it nothing can be told; of the other one it can. */
-  #compareShown(rest: unknown): void {
-    const compared = new Compared(rest)
+  #compareShown(surface: Surface): void {
+    const compared = new Compared(surface)
     for (const [entry, method] of this.#suspects) if (compared.lacks(method, entry)) this.#lies.add(entry)
     this.#compared = compared
     this.#suspects.clear()

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { RawJson } from '../../../src/lib/raw-json.ts'
 import { meet } from '../../../src/supervisor/client/handshake.ts'
-import { entriesIn, readSurface } from '../../../src/supervisor/client/surface.ts'
+import { Compared, entriesIn, readSurface } from '../../../src/supervisor/client/surface.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 
 /** A server whose `prompts` never end, in pages of that many characters. */
@@ -24,8 +24,13 @@ function endless(characters: number) {
 
 test('a list that does not end is a hundred pages', async () => {
   const server = endless(10)
-  expect((await server.read).rest).toMatchObject({ prompts: { length: 100 } })
+  const surface = await server.read
+  expect(surface.rest).toMatchObject({ prompts: { length: 100 } })
   expect(server.asked()).toBe(100)
+  // Of what is behind them nobody knows whether it was there.
+  expect([...surface.cut]).toEqual(['prompts/list'])
+  expect(new Compared(surface).lacks('prompts/list', '{"name":"p101"}')).toBe(false)
+  expect(new Compared(surface).lacks('resources/templates/list', '{"name":"p101"}')).toBe(true)
 })
 
 test('a list that is too long is none, and what it was asked for is not known', async () => {
