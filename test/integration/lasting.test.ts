@@ -56,10 +56,11 @@ async function older(at: TestDaemon, lineage = 'one') {
 }
 
 /** A host of the later era, in a session that shares its process. */
-async function later(at: TestDaemon) {
+async function later(at: TestDaemon, lineage = 'one') {
   const host = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
   await host.ask('session/attach', { server: 'shares' })
-  const ask = (method: string, params: object) => host.ask(method, { ...params, _meta: speaker })
+  const ask = (method: string, params: object) =>
+    host.ask(method, { ...params, _meta: { ...speaker, 'sallyport/lineage': lineage } })
   return {
     host,
     listens: (...uris: readonly string[]) =>
@@ -140,6 +141,38 @@ test('one ends where its server has other templates than those that were accepte
   expect(await one.hears(first)).toBe(false)
   expect((await one.says('subscribe', first)).error?.data.code).toBe('ERR_DECLARATION_MISMATCH')
   expect(endedOf(at)).toMatchObject([{ code: 'ERR_DECLARATION_MISMATCH', rule: null, hold: null }])
+})
+
+test('of what a hold ended in the later era no news reaches the host, whose ever subscription it is said to be of', async () => {
+  await using at = await daemon(config([allow]))
+  using one = await later(at)
+  using other = await later(at, 'other')
+  const ended = one.listens(first)
+  void other.listens(first)
+  await eventually(async () => (await one.call('heard')).split('subscriptions/listen').length === 3)
+  await at.client.call('servers/hold', { name: 'brake', lineage: 'one' })
+  expect((await ended).error).toMatchObject({ data: { code: 'ERR_POLICY_DENIED' } })
+  const before = one.told('resources/updated').length
+  const say = JSON.stringify({
+    jsonrpc: '2.0',
+    method: 'notifications/resources/updated',
+    params: { uri: first },
+  })
+  await other.call('say', { lines: [say] })
+  await other.call('update', { uri: first })
+  await eventually(() => other.told('resources/updated').length > 0)
+  expect(one.told('resources/updated')).toHaveLength(before)
+})
+
+test('one that the server has not answered ends in that turn, too', async () => {
+  await using at = await daemon(config([allow]))
+  using one = await older(at)
+  void one.says('subscribe', 'note://slow')
+  await eventually(async () => (await one.heard()).includes('resources/subscribe note://slow'))
+  await reload(at, about('note://slow', 'deny'))
+  await eventually(async () => (await one.heard()).includes('resources/unsubscribe note://slow'))
+  expect(await one.hears('note://slow')).toBe(false)
+  expect(endedOf(at)).toHaveLength(1)
 })
 
 test('a hold ends the subscriptions that it covers, and those of no other lineage', async () => {

@@ -31,6 +31,8 @@ export interface Subscribing {
   /** What policy was asked about, and let pass */
   readonly things: readonly { readonly admission: Admission; readonly arguments: unknown }[]
   readonly bytes: number
+  /** Policy has ended it */
+  isOver: boolean
 }
 
 const [subscribe, unsubscribe] = ['resources/subscribe', 'resources/unsubscribe'] as const
@@ -40,6 +42,8 @@ export class Subscriptions {
   readonly #options: SubscriptionOptions
   /** Open requests of the later era */
   readonly #listening = new Set<Subscribing>()
+  /** Of the older era, and not answered yet */
+  readonly #asked = new Set<Subscribing>()
   /** Of the older era, by address */
   readonly #standing = new Map<string, Subscribing>()
   /** Addresses to which policy has ended the subscription, until the host has another one */
@@ -67,8 +71,11 @@ export class Subscriptions {
     const things = admissions.map((admission, n) => ({ admission, arguments: asks[n]?.arguments }))
     const uri: unknown = Reflect.get(Object(things[0]?.arguments), 'uri')
     const bytes = begins(request) ? line.length : 0
-    const said = { request, uri: typeof uri === 'string' ? uri : null, things, bytes }
-    if (request.route === 'listen') this.#listening.add(said)
+    const said = { request, uri: typeof uri === 'string' ? uri : null, things, bytes, isOver: false }
+    if (request.route === 'listen') {
+      this.#listening.add(said)
+      for (const address of addressesOf(said)) this.#ended.delete(address)
+    } else if (begins(request)) this.#asked.add(said)
     this.#bytes += bytes
     return said
   }
@@ -77,8 +84,9 @@ export class Subscriptions {
   over(said: Subscribing, kind: Outcome['kind']): void {
     const { request, uri } = said
     this.#bytes -= said.bytes
-    if (request.route === 'listen') this.#listening.delete(said)
-    if (request.route === 'listen' || uri === null) return
+    this.#listening.delete(said)
+    this.#asked.delete(said)
+    if (request.route === 'listen' || uri === null || said.isOver) return
     if (request.method === unsubscribe) return kind === 'result' ? this.#forget(uri) : undefined
     if (kind === 'error' || kind === 'lost') return
     this.#forget(uri)
@@ -90,7 +98,7 @@ export class Subscriptions {
 
   /** Ends what policy does not let pass any more. */
   review(): void {
-    for (const said of [...this.#listening, ...this.#standing.values()]) this.#review(said)
+    for (const said of [...this.#listening, ...this.#asked, ...this.#standing.values()]) this.#review(said)
   }
 
   /** True for news of what policy has ended the subscription to, or would let nobody subscribe to. */
@@ -119,15 +127,23 @@ export class Subscriptions {
   }
 
   #review(said: Subscribing): void {
+    if (said.isOver) return
     const { server, governor, withdraw } = this.#options
     for (const { admission, arguments: named } of said.things) {
       const { kind, subject } = admission
       const error = governor.lasts(admission, { server, kind, subject, arguments: named })
       if (error === null) continue
-      if (said.request.route === 'listen') withdraw(said.request, error)
-      else if (said.uri !== null) this.#end(said.uri)
-      return
+      said.isOver = true
+      if (said.request.route !== 'listen') return said.uri === null ? undefined : this.#end(said.uri)
+      for (const address of addressesOf({ things: [{ admission, arguments: named }] }))
+        if (!this.#isNamed(address)) this.#ended.add(address)
+      return withdraw(said.request, error)
     }
+  }
+
+  /** Whether another request of the later era goes on that names the address. */
+  #isNamed(address: string): boolean {
+    return [...this.#listening].some((said) => !said.isOver && addressesOf(said).includes(address))
   }
 
   #end(uri: string): void {
@@ -141,6 +157,12 @@ export class Subscriptions {
     this.#standing.delete(uri)
   }
 }
+
+/** The addresses of resources that policy was asked about. */
+const addressesOf = ({ things }: Pick<Subscribing, 'things'>): readonly string[] =>
+  things
+    .map(({ arguments: named }): unknown => Reflect.get(Object(named), 'uri'))
+    .filter((uri) => typeof uri === 'string')
 
 const updated = 'notifications/resources/updated'
 const spelt = spellings(['uri'])
