@@ -1,6 +1,7 @@
 // What is stopped before its server has answered the handshake: whoever waits hears so at once, and why, and nothing becomes ready.
 import { expect, test } from 'vitest'
 import { SallyportError } from '../../src/errors.ts'
+import { RawJson } from '../../src/lib/raw-json.ts'
 import type { Happening, Launch } from '../../src/supervisor/ports.ts'
 import type { InstanceView } from '../../src/rpc/protocol.ts'
 import type { ServerSettings } from '../../src/schema/settings.ts'
@@ -140,3 +141,35 @@ test.each(['session', 'shared'] as const)(
     expect(denied).toMatchObject([{ body: { code: 'ERR_SERVER_UNAVAILABLE' } }])
   },
 )
+
+test('a control call that its server has is answered while that is stopped, and no other is sent', async () => {
+  const args = [fixture('slow.mjs'), 'to-the-end']
+  await using all = await superviseAll([serverSettings('', { args, stop, timeouts })])
+  const waits = { ...call, tool: 'wait', arguments: new RawJson('{"ms":1000}') }
+  const rest = { timeoutMs: null, generation: null, lineage: null }
+  const made = all.supervisor.call(caller(), { ...waits, ...rest }, { signal: never })
+  made.catch(() => undefined)
+  await eventually(() => all.governed.records().some(({ type }) => type === 'call.intent'))
+  const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
+  await expect(called(all)).resolves.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
+  expect(JSON.stringify(await made)).toContain('waited')
+  await gone
+  const outcomes = all.governed.records().filter(({ type }) => type === 'call.outcome')
+  expect(outcomes.map(({ body }) => body)).toMatchObject([{ subject: 'wait', outcome: 'result' }])
+})
+
+test('one that it does not answer in the time that it has to end is lost, and its caller hears why', async () => {
+  const args = [fixture('slow.mjs'), 'to-the-end']
+  const soon = { eofMs: 300, termMs: 300 }
+  await using all = await superviseAll([serverSettings('', { args, stop: soon, timeouts })])
+  const waits = { ...call, tool: 'wait', arguments: new RawJson('{"ms":600000}') }
+  const rest = { timeoutMs: null, generation: null, lineage: null }
+  const made = all.supervisor.call(caller(), { ...waits, ...rest }, { signal: never })
+  made.catch(() => undefined)
+  await eventually(() => all.governed.records().some(({ type }) => type === 'call.intent'))
+  await all.supervisor.stop(operator, 'fixture', { signal: never })
+  await expect(made).rejects.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
+  const outcomes = () => all.governed.records().filter(({ type }) => type === 'call.outcome')
+  await eventually(() => outcomes().length > 0)
+  expect(outcomes().map(({ body }) => body)).toMatchObject([{ subject: 'wait', outcome: 'lost' }])
+})

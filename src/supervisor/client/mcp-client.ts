@@ -48,6 +48,8 @@ export class McpClient {
   readonly #guests: Guests | null
   readonly #garbage: Garbage
   #guestBytes = 0
+  /** Why nobody asks it anything any more: told to whoever still waits for an answer when its process ends */
+  leaving: SallyportError | null = null
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -72,8 +74,8 @@ export class McpClient {
     })
     const closed = (what: string) => (): void => void whyClosed(process, what).then((why) => this.#break(why))
     process.stdout.on('end', closed('it closed its output'))
-    inputOf(process).once('close', closed('it closed its input'))
-    void process.ended.then((exit) => this.close(this.#unavailable(describeExit(exit))))
+    inputOf(process).once('close', () => this.leaving ?? closed('it closed its input')())
+    void process.ended.then((exit) => this.close(this.leaving ?? this.#unavailable(describeExit(exit))))
   }
 
   /** What the server said of itself in the handshake. */
@@ -123,11 +125,9 @@ export class McpClient {
   ): Promise<Answer> {
     signal.throwIfAborted()
     if (this.#closed !== null) throw this.#closed
+    const { name } = this.#options.server
     if (this.#waiting.size >= maxInFlight)
-      throw new SallyportError(
-        'ERR_BUSY',
-        `${this.#options.server.name} has ${maxInFlight} requests in flight; wait for answers`,
-      )
+      throw new SallyportError('ERR_BUSY', `${name} has ${maxInFlight} requests in flight; wait for answers`)
     const id = this.nextId()
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     this.#waiting.set(`n${id}`, { resolve, reject })
@@ -136,7 +136,6 @@ export class McpClient {
       this.#cancel(id, method, error.message)
       reject(error)
     }
-    const { name } = this.#options.server
     const timer = setTimeout(() => giveUp(late ?? lateAnswer(name, method, timeoutMs)), timeoutMs)
     const abort = (): void => giveUp(cancelledRequest(name, method, signal.reason))
     signal.addEventListener('abort', abort, { once: true })
@@ -176,7 +175,7 @@ export class McpClient {
   }
 
   #break(reason: string): void {
-    this.close(this.#unavailable(reason))
+    this.close(this.leaving ?? this.#unavailable(reason))
     this.#broken.resolve(this.#unavailable(reason))
   }
 

@@ -154,10 +154,11 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     await this.stop('Sallyport is stopping')
   }
 
+  /** What was sent may be answered until the process ends, by the ladder; what was not is refused at once. */
   async #end(reason: string): Promise<void> {
     this.#retry?.cancel()
-    this.#disconnect(reason)
-    await Promise.all([this.#instance.stop(reason), this.#own.stop(reason)])
+    const close = this.#leave(reason)
+    await Promise.all([this.#instance.stop(reason), this.#own.stop(reason)]).finally(close)
   }
 
   async #connected(signal: AbortSignal): Promise<Connection> {
@@ -260,21 +261,23 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     if (this.#connection !== null) this.#idle.begin()
   }
 
-  #disconnect(reason: string): void {
+  /** Nothing is sent to it any more; what was may be answered until the returned function is called. */
+  #leave(reason: string): () => void {
     this.#options.ports.governor.forget(this.#instance.id)
     const connection = this.#connection
     this.#connection = null
     const gone = unavailable(this.#options.server.name, reason)
     this.#meeting?.client.close(gone)
-    connection?.client.close(gone)
+    if (connection !== null) connection.client.leaving = gone
     connection?.gone.abort(gone)
     connection?.surface.close()
     connection?.board?.end(reason)
+    return () => connection?.client.close(gone)
   }
 
   #afterLoss(lost: Lost): Aftermath {
     this.#idle.lost()
-    this.#disconnect(lost.reason)
+    this.#leave(lost.reason)()
     if (lost.needsAuth === true) return { event: 'need-auth' }
     if (this.#options.lost(lost)) return { event: 'quarantine' }
     const verdict = this.#schedule.after(lost)
