@@ -304,7 +304,7 @@ describe('a disk', () => {
       renameSync(`${journal}.away`, journal)
       await Promise.all(['one', 'two', 'three'].map((text) => call(host, text)))
       const types = recordsOf(at.stateDir).map(({ type }) => type)
-      const after = types.slice(types.indexOf('call.outcome') + 1)
+      const after = types.slice(types.indexOf('call.intent') + 1)
       const owed = ['hold.placed', 'trust.reset', 'permit.revoked']
       for (const type of owed) expect(after).toContain(type)
       expect(after.slice(0, after.indexOf('call.intent'))).toEqual(expect.arrayContaining(owed))
