@@ -223,15 +223,14 @@ export class RegisteredServer implements AsyncDisposable {
     await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(told)), ...apart])
   }
 
-  async #stopAllFor(quarantine: string): Promise<void> {
+  #stopAllFor(quarantine: string): Promise<void> {
     const told = quarantined(this.settings.name, quarantine)
-    try {
-      await this.#stopAll(quarantine, told)
-    } finally {
+    this.#slots.forEach((slot) => slot.cut(told)) // what a server says that broke a rule is nobody's answer
+    return this.#stopAll(quarantine, told).finally(() => {
       // Also where one could not be stopped; none where this was released, which an earlier one is meanwhile.
       for (const { instance } of this.#quarantined === null ? [] : this.#slots.values())
         if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', told)
-    }
+    })
   }
 
   #tell(type: string, reason: string): void {

@@ -173,3 +173,19 @@ test('one that it does not answer in the time that it has to end is lost, and it
   await eventually(() => outcomes().length > 0)
   expect(outcomes().map(({ body }) => body)).toMatchObject([{ subject: 'wait', outcome: 'lost' }])
 })
+
+test('one whose server is quarantined is lost at once, whatever that says yet', async () => {
+  const args = [fixture('slow.mjs'), 'to-the-end']
+  await using all = await superviseAll([serverSettings('', { args, stop, timeouts })])
+  const waits = { ...call, tool: 'wait', arguments: new RawJson('{"ms":1000}') }
+  const rest = { timeoutMs: null, generation: null, lineage: null }
+  const made = all.supervisor.call(caller(), { ...waits, ...rest }, { signal: never })
+  made.catch(() => undefined)
+  await eventually(() => all.governed.records().some(({ type }) => type === 'call.intent'))
+  const gone = all.supervisor.quarantine('fixture', 'it broke a rule')
+  await expect(made).rejects.toMatchObject({
+    code: 'ERR_SERVER_UNAVAILABLE',
+    message: expect.stringContaining('it broke a rule'),
+  })
+  await gone
+})

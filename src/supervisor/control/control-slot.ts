@@ -150,6 +150,9 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     return this.#end(reason)
   }
 
+  /** Whoever waits for an answer of it hears why there is none. */
+  readonly cut = (reason: string): void => this.#leave(reason)()
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop('Sallyport is stopping')
   }
