@@ -142,46 +142,46 @@ test.each(['session', 'shared'] as const)(
   },
 )
 
-test('a control call that its server has is answered while that is stopped, and no other is sent', async () => {
+/** A server that goes on to the end of what it was asked, and a control call that it has, which takes so long; ends by `ladder`. */
+async function asked(ms: number, ladder: ServerSettings['stop'] = stop) {
   const args = [fixture('slow.mjs'), 'to-the-end']
-  await using all = await superviseAll([serverSettings('', { args, stop, timeouts })])
-  const waits = { ...call, tool: 'wait', arguments: new RawJson('{"ms":1000}') }
+  const all = await superviseAll([serverSettings('', { args, stop: ladder, timeouts })])
+  const waits = { ...call, tool: 'wait', arguments: new RawJson(JSON.stringify({ ms })) }
   const rest = { timeoutMs: null, generation: null, lineage: null }
   const made = all.supervisor.call(caller(), { ...waits, ...rest }, { signal: never })
   made.catch(() => undefined)
-  await eventually(() => all.governed.records().some(({ type }) => type === 'call.intent'))
+  const bodies = (type: string): readonly unknown[] =>
+    all.governed
+      .records()
+      .filter((record) => record.type === type)
+      .map(({ body }) => body)
+  await eventually(() => bodies('call.intent').length > 0)
+  return { all, made, outcomes: () => bodies('call.outcome') }
+}
+
+test('a control call that its server has is answered while that is stopped, and no other is sent', async () => {
+  const { all, made, outcomes } = await asked(1000)
+  await using _ = all
   const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
   await expect(called(all)).resolves.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
   expect(JSON.stringify(await made)).toContain('waited')
   await gone
-  const outcomes = all.governed.records().filter(({ type }) => type === 'call.outcome')
-  expect(outcomes.map(({ body }) => body)).toMatchObject([{ subject: 'wait', outcome: 'result' }])
+  await eventually(() => outcomes().length > 0)
+  expect(outcomes()).toMatchObject([{ subject: 'wait', outcome: 'result' }])
 })
 
 test('one that it does not answer in the time that it has to end is lost, and its caller hears why', async () => {
-  const args = [fixture('slow.mjs'), 'to-the-end']
-  const soon = { eofMs: 300, termMs: 300 }
-  await using all = await superviseAll([serverSettings('', { args, stop: soon, timeouts })])
-  const waits = { ...call, tool: 'wait', arguments: new RawJson('{"ms":600000}') }
-  const rest = { timeoutMs: null, generation: null, lineage: null }
-  const made = all.supervisor.call(caller(), { ...waits, ...rest }, { signal: never })
-  made.catch(() => undefined)
-  await eventually(() => all.governed.records().some(({ type }) => type === 'call.intent'))
+  const { all, made, outcomes } = await asked(600_000, { eofMs: 300, termMs: 300 })
+  await using _ = all
   await all.supervisor.stop(operator, 'fixture', { signal: never })
   await expect(made).rejects.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
-  const outcomes = () => all.governed.records().filter(({ type }) => type === 'call.outcome')
   await eventually(() => outcomes().length > 0)
-  expect(outcomes().map(({ body }) => body)).toMatchObject([{ subject: 'wait', outcome: 'lost' }])
+  expect(outcomes()).toMatchObject([{ subject: 'wait', outcome: 'lost' }])
 })
 
 test('one whose server is quarantined is lost at once, whatever that says yet', async () => {
-  const args = [fixture('slow.mjs'), 'to-the-end']
-  await using all = await superviseAll([serverSettings('', { args, stop, timeouts })])
-  const waits = { ...call, tool: 'wait', arguments: new RawJson('{"ms":1000}') }
-  const rest = { timeoutMs: null, generation: null, lineage: null }
-  const made = all.supervisor.call(caller(), { ...waits, ...rest }, { signal: never })
-  made.catch(() => undefined)
-  await eventually(() => all.governed.records().some(({ type }) => type === 'call.intent'))
+  const { all, made } = await asked(1000)
+  await using _ = all
   const gone = all.supervisor.quarantine('fixture', 'it broke a rule')
   await expect(made).rejects.toMatchObject({
     code: 'ERR_SERVER_UNAVAILABLE',
