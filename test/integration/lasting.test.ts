@@ -143,25 +143,33 @@ test('one ends where its server has other templates than those that were accepte
   expect(endedOf(at)).toMatchObject([{ code: 'ERR_DECLARATION_MISMATCH', rule: null, hold: null }])
 })
 
-test('of what a hold ended in the later era no news reaches the host, whose ever subscription it is said to be of', async () => {
-  await using at = await daemon(config([allow]))
-  using one = await later(at)
-  using other = await later(at, 'other')
-  const ended = one.listens(first)
-  void other.listens(first)
-  await eventually(async () => (await one.call('heard')).split('subscriptions/listen').length === 3)
-  await at.client.call('servers/hold', { name: 'brake', lineage: 'one' })
-  expect((await ended).error).toMatchObject({ data: { code: 'ERR_POLICY_DENIED' } })
-  const before = one.told('resources/updated').length
-  const say = JSON.stringify({
-    jsonrpc: '2.0',
-    method: 'notifications/resources/updated',
-    params: { uri: first },
+test('of what ended in the later era no news reaches the host by another subscription of its own', async () => {
+  await using at = await daemon(config([about('note://*', 'ask'), allow]))
+  const asked: string[] = []
+  await using _ = await watching(at.client, ({ id }) => {
+    asked.push(id)
+    return at.client.call('approvals/approve', { id, scope: 'session' })
   })
-  await other.call('say', { lines: [say] })
-  await other.call('update', { uri: first })
-  await eventually(() => other.told('resources/updated').length > 0)
-  expect(one.told('resources/updated')).toHaveLength(before)
+  using one = await later(at)
+  const ended = one.listens(first)
+  await eventually(() => one.told('acknowledged').length === 1)
+  void one.listens(second)
+  await eventually(() => one.told('acknowledged').length === 2)
+  await at.client.call('approvals/deny', { id: asked[0] ?? '', reason: 'enough' })
+  expect((await ended).error).toMatchObject({ data: { code: 'ERR_POLICY_DENIED' } })
+  const heard = (await one.call('heard')).replaceAll('\\', '')
+  const id = Number(
+    /"id":(\d+),"method":"subscriptions\/listen","params":\{[^}]*note:\/\/second/.exec(heard)?.[1],
+  )
+  const news = (uri: string): string =>
+    JSON.stringify({
+      jsonrpc: '2.0',
+      method: 'notifications/resources/updated',
+      params: { uri, _meta: { 'io.modelcontextprotocol/subscriptionId': id } },
+    })
+  await one.call('say', { lines: [news(first), news(second)] })
+  await eventually(() => one.told(second).length > 0 && one.told('resources/updated').length > 0)
+  expect(one.told('resources/updated').filter((line) => line.includes(first))).toEqual([])
 })
 
 test('one that the server has not answered ends in that turn, too', async () => {
