@@ -12,8 +12,6 @@ export default defineConfig({
     // A process of its own takes each file a third of a second of processor time: a test leaves nothing in its process that another
     // could find
     isolate: false,
-    // Real processes on a machine that does other things too: once more, and the summary names who needed it
-    retry: 1,
     // Above the patience with which a test waits for what has to come, on a machine that is three times as slow, too
     testTimeout: 300_000,
     hookTimeout: 300_000,

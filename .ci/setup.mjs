@@ -52,7 +52,8 @@ if (verb === 'fuzz') run(['test/fuzz/fuzz.ts', ...rest])
 if (verb === 'bench') run(['test/bench/bench.ts', ...rest])
 if (verb === 'scale') run(['test/scale/scale.ts', ...rest])
 if (verb === 'machine') run(['test/machine/machine.ts', ...rest])
-if (verb === 'test') run(['node_modules/vitest/vitest.mjs', 'run', ...reporters(), ...rest])
+if (verb === 'test')
+  run(asksForHelp ? ['node_modules/vitest/vitest.mjs', 'run', ...rest] : ['.ci/tests.ts', ...rest])
 
 function checkPlatform() {
   if (process.platform !== 'linux')
@@ -205,12 +206,6 @@ function npm(args, env) {
     .split(delimiter)
     .map((folder) => join(folder, 'node'))
   return [node.find(existsSync) ?? process.execPath, [script, ...args], env]
-}
-
-function reporters() {
-  return rest.some((arg) => arg.startsWith('--reporter'))
-    ? []
-    : ['--reporter=default', '--reporter=./.ci/summary-reporter.ts']
 }
 
 /** Runs a script on the repo's Node in place of this process: same stdio, same status, same signals. */
