@@ -7,6 +7,7 @@ import { isGvisor, judgeGvisor, requireSameSources } from '../../src/sandbox/doc
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { gvisor, hasGvisor, ownEngine, type OwnEngine } from '../support/own-engine.ts'
+import { expectNoContainers } from '../support/engine.ts'
 import { expectEveryByte } from '../support/every-byte.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { textOf } from '../support/plan.ts'
@@ -35,7 +36,7 @@ describe.runIf(hasGvisor)('a server in gVisor', () => {
     expect(seen['Uid']).toBe('1000\t1000\t1000\t1000')
     expect(seen['kernel']).not.toBe(release())
     expect(exit).toEqual({ code: 0, signal: null, reason: 'exited' })
-    expect(await engine.engine.list([])).toEqual([])
+    await expectNoContainers(engine.engine)
   })
 
   test('has room for gVisor’s own threads, however few processes the server may have', async () => {
@@ -56,7 +57,7 @@ describe.runIf(hasGvisor)('a server in gVisor', () => {
     await using server = await launchProbe(await settingsFor('ignore-sigterm.mjs', [], inGvisor), host)
     server.kill()
     expect(await server.ended).toMatchObject({ reason: 'killed' })
-    expect(await engine.engine.list([])).toEqual([])
+    await expectNoContainers(engine.engine)
     expect(existsSync(`/proc/${server.initPid}`)).toBe(false)
   })
 

@@ -7,6 +7,7 @@ import { diagnoseEngine } from '../../src/sandbox/docker/diagnose.ts'
 import type { Settings } from '../../src/schema/settings.ts'
 import { compile } from '../support/compile.ts'
 import { canStartEngine, ownEngine } from '../support/own-engine.ts'
+import { expectNoContainers } from '../support/engine.ts'
 import { importImage } from '../support/image.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { textOf } from '../support/plan.ts'
@@ -77,6 +78,6 @@ describe.runIf(canStartEngine)('with an engine that maps users', () => {
       expect((await stat(join(work, 'made'))).uid).toBe(runAs)
       execFileSync('rm', [join(work, 'made')])
     }
-    expect(await at.engine.list([])).toEqual([])
+    await expectNoContainers(at.engine)
   })
 })

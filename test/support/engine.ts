@@ -1,9 +1,10 @@
 // A container engine for tests: the one that answers, or dockerd of the test file's own.
 import Docker from 'dockerode'
-import { afterAll, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
-import { openEngine } from '../../src/sandbox/docker/engine.ts'
+import { type Engine, openEngine } from '../../src/sandbox/docker/engine.ts'
 import { canStartEngine, ownEngine, type TestEngine } from './own-engine.ts'
+import { patienceMs } from './patience.ts'
 import { isRoot } from './user.ts'
 
 /**
@@ -18,6 +19,10 @@ export const engineTest = test.extend<{ engine: TestEngine }>({
     await use(engine)
   },
 })
+
+/** Waits until the engine has no container: one that is slow to let go of an ended one is asked again and again, by nobody waited for. */
+export const expectNoContainers = (engine: Engine): Promise<void> =>
+  expect.poll(() => engine.list([]), { timeout: patienceMs }).toEqual([])
 
 interface Found {
   readonly engine: TestEngine | null
