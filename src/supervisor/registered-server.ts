@@ -1,6 +1,6 @@
 // One server of the config: what is running of it, for whom, and whether anything may.
 import { SallyportError } from '../errors.ts'
-import type { HostState, InstanceState, InstanceView, ServerDetail, ServerView } from '../rpc/protocol.ts'
+import type { InstanceView, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import type { Generations } from './control/generations.ts'
 import { ControlSlot } from './control/control-slot.ts'
@@ -9,12 +9,14 @@ import { harmless, maxInstructions } from './control/tool-view.ts'
 import { entryView } from './entry-view.ts'
 import type { Lost } from './instance/life.ts'
 import { LogRing } from './instance/log-ring.ts'
+import { hasProcess } from './instance/states.ts'
 import type { Caller, Policy, Ports } from './ports.ts'
 import type { Era, Verdicts } from './message/probe.ts'
 import { StormWatch } from './instance/restart.ts'
 import { Questions } from './questions/questions.ts'
 import { Session } from './session/session.ts'
-import { hostState } from './instance/states.ts'
+import { serverState } from './server-state.ts'
+import { Attempts } from './session/attempts.ts'
 import { settleAll } from './instance/stop.ts'
 import { TaskIds } from './lanes/tasks.ts'
 import { quarantined, unavailable } from './message/unavailable.ts'
@@ -39,6 +41,7 @@ export class RegisteredServer implements AsyncDisposable {
   readonly #sessions = new Set<Session>()
   readonly #tasks = new Map<string, TaskIds>()
   readonly #questions: Map<string, Questions>
+  readonly #attempts = new Map<string, Attempts>()
   readonly #storm: StormWatch
   #era: Era | null = null
   #quarantined: string | null = null
@@ -114,6 +117,14 @@ export class RegisteredServer implements AsyncDisposable {
     return [...this.#slots].filter(([principal]) => sees(caller, principal)).map(([, slot]) => slot)
   }
 
+  /** Starts the caller's control instance, and lets sessions start theirs again: whatever made them give up is forgotten. */
+  async start(caller: Caller, waiting: { readonly signal: AbortSignal }): Promise<InstanceView> {
+    for (const [principal, attempts] of this.#attempts) if (sees(caller, principal)) attempts.clear()
+    const slot = this.slot(caller.principal.id)
+    await slot.start(waiting)
+    return slot.view()
+  }
+
   /** Makes a session that waits for its stream; `policy` may be narrower than the config's own. */
   open(caller: Caller, policy: Policy): Session {
     const server = policy.settings.servers.get(this.settings.name) ?? this.settings
@@ -129,6 +140,7 @@ export class RegisteredServer implements AsyncDisposable {
       runsUnasked: false,
       shared: isShared ? this.slot(caller.principal.id) : null,
       lost: (loss) => void this.#lost(loss),
+      attempts: isShared ? null : this.#attemptsOf(caller.principal.id),
       tasks: kept(this.#tasks, caller.principal.id, () => new TaskIds()),
       questions: kept(this.#questions, caller.principal.id, () => new Questions()),
     })
@@ -196,7 +208,10 @@ export class RegisteredServer implements AsyncDisposable {
   view(caller: Caller): ServerView {
     const { name, version, trust, profile, scope, enabled } = this.settings
     const instances = this.#instances(caller)
-    const { state, reason } = this.#state(instances)
+    const tried = [...this.#attempts].filter(([principal]) => sees(caller, principal))
+    const down = tried.map(([, attempts]) => attempts.down).find((one) => one !== null) ?? null
+    const { settings, haltedFor } = this
+    const { state, reason } = serverState({ settings, haltedFor, instances, down })
     const pool = this.#ports.pools.view(name)
     return { name, state, version, trust, profile, scope, enabled, instances, pool, reason }
   }
@@ -254,20 +269,8 @@ export class RegisteredServer implements AsyncDisposable {
     ]
   }
 
-  /** The best that any instance is; a server that only waits to be needed is pending. */
-  #state(instances: readonly InstanceView[]): { readonly state: HostState; readonly reason: string | null } {
-    const { name, enabled, disabledReason, unenforceable } = this.settings
-    if (!enabled) return { state: 'disabled', reason: disabledReason ?? 'enabled is false' }
-    if (unenforceable.length > 0) {
-      return { state: 'failed', reason: `this version cannot enforce ${unenforceable.join(', ')}` }
-    }
-    if (this.#quarantined !== null) return { state: 'failed', reason: quarantined(name, this.#quarantined) }
-    const alive = instances.filter(({ state }) => state !== 'stopped')
-    for (const state of ['connected', 'pending', 'needs-auth', 'failed'] as const) {
-      const found = alive.find((instance) => hostState(instance.state) === state)
-      if (found !== undefined) return { state, reason: found.reason }
-    }
-    return { state: 'pending', reason: null }
+  #attemptsOf(principal: string): Attempts {
+    return kept(this.#attempts, principal, () => new Attempts(this.settings, this.#ports.random))
   }
 
   /** Counts an end that nobody asked for, and that is the server's own; true when the server is now quarantined. */
@@ -293,6 +296,3 @@ function kept<T>(all: Map<string, T>, principal: string, make: () => T): T {
 /** A host sees what is its own, the operator everything. */
 export const sees = ({ role, principal }: Caller, owner: string): boolean =>
   role === 'operator' || principal.id === owner
-
-const hasProcess = (state: InstanceState): boolean =>
-  state === 'starting' || state === 'ready' || state === 'draining' || state === 'stopping'

@@ -125,9 +125,7 @@ export class Supervisor implements AsyncDisposable {
 
   /** Starts the caller's control instance and waits until it is ready. */
   async start(caller: Caller, server: string, waiting: Waiting): Promise<InstanceView> {
-    const slot = this.#usable(caller, server).slot(caller.principal.id)
-    await slot.start(waiting)
-    return slot.view()
+    return this.#usable(caller, server).start(caller, waiting)
   }
 
   /** Stops the caller's instances; the operator's stop is everybody's. */

@@ -52,6 +52,7 @@ async function serve(host: Socket): Promise<void> {
     logs: new LogRing(1000),
     verdicts: { get: () => null, set: () => undefined },
     lost: () => undefined,
+    attempts: null,
     tasks: new TaskIds(),
     questions: new Questions(),
     runsUnasked: false,

@@ -105,3 +105,7 @@ const shown = {
 
 /** What hosts see of a state. */
 export const hostState = (state: InstanceState): HostState => shown[state]
+
+/** Whether something of it may run. */
+export const hasProcess = (state: InstanceState): boolean =>
+  state === 'starting' || state === 'ready' || state === 'draining' || state === 'stopping'

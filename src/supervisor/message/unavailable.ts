@@ -23,6 +23,14 @@ const gaveUp = (server: string, reason: string): string =>
 const waits = (server: string, reason: string, nextTryAt: string): string =>
   `${reason}; it is tried again ${inSeconds(nextTryAt)}, and at once by sallyport start ${server}`
 
+/** Why a session may not start a server yet that was never ready, and when one may. */
+export const notYet = (server: string, reason: string, nextTryAt: string): string =>
+  `${reason}; a session can start it again ${inSeconds(nextTryAt)}, and at once after sallyport start ${server}`
+
+/** Why no session may start a server any more that was never ready, and how it comes back. */
+export const noMoreSessions = (server: string, reason: string): string =>
+  `${reason}, and no session starts it again before sallyport start ${server}; an operator finds more with sallyport logs ${server} and sallyport test ${server}`
+
 /** An instance that takes no call, as it is shown. */
 interface Down {
   readonly state: string

@@ -4,6 +4,7 @@ import type { InstanceView } from '../../rpc/protocol.ts'
 import { Instance } from '../instance/instance.ts'
 import type { Aftermath, Lost } from '../instance/life.ts'
 import { type Serving, SharedPlace } from '../shared/serving.ts'
+import type { Running } from '../ports.ts'
 import type { SessionOptions } from './options.ts'
 import type { Guest } from '../shared/seat.ts'
 
@@ -51,6 +52,18 @@ export class SessionInstances {
     const instance = new Instance({ server, purpose: 'session', principal, launch, emit, logs, afterLoss })
     this.#all.add(instance)
     return instance
+  }
+
+  /** Launches it, where the server may be tried by now. Fails as a launch does. */
+  async start(instance: Serving): Promise<Running> {
+    this.#options.attempts?.require()
+    return instance.start()
+  }
+
+  /** It serves: whatever its server failed at before is past. */
+  ready(instance: Serving): void {
+    instance.ready()
+    this.#options.attempts?.clear()
   }
 
   views(): readonly InstanceView[] {

@@ -1,11 +1,14 @@
 // What a session is made of, and where it can be.
 import type { ServerSettings } from '../../schema/settings.ts'
+import type { SallyportError } from '../../errors.ts'
 import type { Aftermath, Lost } from '../instance/life.ts'
 import type { LogRing } from '../instance/log-ring.ts'
+import { noHandshake } from '../message/unavailable.ts'
 import type { Caller, Ports } from '../ports.ts'
 import type { Verdicts } from '../message/probe.ts'
 import type { Questions } from '../questions/questions.ts'
 import type { SharedDoor } from '../shared/serving.ts'
+import type { Attempts } from './attempts.ts'
 import type { TaskIds } from '../lanes/tasks.ts'
 
 export interface SessionOptions {
@@ -19,6 +22,8 @@ export interface SessionOptions {
   readonly verdicts: Verdicts
   /** Told of an end that nobody asked for */
   readonly lost: (lost: Lost) => void
+  /** What this caller's sessions have tried of the server, or null where nobody counts */
+  readonly attempts: Attempts | null
   /** The tasks of this caller at this server */
   readonly tasks: TaskIds
   /** What this server has asked this caller by results */
@@ -42,6 +47,18 @@ export type Phase = 'idle' | 'probing' | 'starting' | 'running' | 'ending' | 'en
 /** A server that ends by itself with status 0 did what it was there for. */
 export function afterLoss(options: SessionOptions, lost: Lost): Aftermath {
   if (lost.needsAuth === true) return { event: 'need-auth' }
-  options.lost(lost)
+  lose(options, lost)
   return lost.exit?.code === 0 && lost.readyMs !== null ? { event: 'ended' } : { event: 'fail' }
+}
+
+/** A server that runs and does not answer the handshake is of no use: a loss like any other. Gives what its session ends with. */
+export function unanswered(options: SessionOptions): SallyportError {
+  const error = noHandshake(options.server)
+  lose(options, { reason: String(error.details['reason']), readyMs: null, retryable: true, exit: null })
+  return error
+}
+
+function lose(options: SessionOptions, lost: Lost): void {
+  options.attempts?.lost(lost)
+  options.lost(lost)
 }

@@ -14,13 +14,13 @@ import type { SessionEnd } from '../ports.ts'
 import { closeStream, hostLeft, sessionEnd, whyClosed } from '../instance/process-end.ts'
 import { isModernAnswer } from '../message/probe.ts'
 import { Relay } from '../lanes/relay.ts'
-import { afterLoss, type Phase, type SessionOptions } from './options.ts'
+import { afterLoss, type Phase, type SessionOptions, unanswered } from './options.ts'
 import { SessionBoundary } from './boundary.ts'
 import { SessionInstances } from './instances.ts'
 import { lastAnswers } from './last-answers.ts'
 import type { Serving } from '../shared/serving.ts'
 import { mostShared } from '../shared/refusal.ts'
-import { noHandshake, unavailable } from '../message/unavailable.ts'
+import { unavailable } from '../message/unavailable.ts'
 
 /** Starts its instance at the host's first message, or where told so at its end without one; ends when either side does. Of its own nothing is restarted: hosts do that. */
 export class Session implements AsyncDisposable {
@@ -121,7 +121,7 @@ export class Session implements AsyncDisposable {
     const instance = this.#instances.add((lost) => afterLoss(this.#options, lost))
     this.#instances.serving = instance
     try {
-      const process = await instance.start()
+      const process = await this.#instances.start(instance)
       if (this.#phase !== 'starting' || this.#instances.serving !== instance)
         return void process.stdout.resume()
       this.#phase = 'running'
@@ -139,12 +139,12 @@ export class Session implements AsyncDisposable {
     const open = this.#options.shared === null ? this.#talk.hostRequests.values() : []
     if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return this.#ready(instance)
     const { server } = this.#options
-    this.#deadline = setTimeout(() => this.#fail(noHandshake(server)), server.timeouts.initializeMs)
+    this.#deadline = setTimeout(() => this.#fail(unanswered(this.#options)), server.timeouts.initializeMs)
   }
 
   #ready(instance: Serving): void {
     clearTimeout(this.#deadline)
-    instance.ready()
+    this.#instances.ready(instance)
     this.#boundary.ready()
   }
 
@@ -173,7 +173,7 @@ export class Session implements AsyncDisposable {
     const { initializeMs } = this.#options.server.timeouts
     this.#deadline = setTimeout(() => this.#goLegacy(instance, id, 'no answer in time', false), initializeMs)
     try {
-      const process = await instance.start()
+      const process = await this.#instances.start(instance)
       if (this.#instances.serving !== instance) return void process.stdout.resume()
       this.#watch(instance, process)
       this.#relay?.connect(process, { muted: true, flush: false })
