@@ -8,7 +8,7 @@ import type { ServerSettings } from '../../src/schema/settings.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixture, plainLaunch } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
-import { sharing } from '../support/sharing.ts'
+import { shares, sharing } from '../support/sharing.ts'
 import { speaker } from '../support/speaker.ts'
 import { caller, type Supervised, superviseAll } from '../support/supervisor.ts'
 
@@ -188,4 +188,18 @@ test('one whose server is quarantined is lost at once, whatever that says yet', 
     message: expect.stringContaining('it broke a rule'),
   })
   await gone
+})
+
+test('sessions that share a process are answered, too, what it has of them, and are sent nothing more', async () => {
+  const args = [fixture('shares.mjs'), 'finishes']
+  await using all = await sharing(shares({ args, stop, timeouts }))
+  const [one, other] = [await all.host(), await all.host()]
+  one.begin(1, 'hold', { key: 'a' })
+  other.begin(1, 'hold', { key: 'b' })
+  await eventually(() => all.governed.records().filter(({ type }) => type === 'call.intent').length === 2)
+  const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
+  for (const host of [one, other]) expect(JSON.stringify(await host.answer(1))).toContain('finished')
+  await gone
+  const outcomes = all.governed.records().filter(({ type }) => type === 'call.outcome')
+  expect(outcomes).toMatchObject([{ body: { outcome: 'result' } }, { body: { outcome: 'result' } }])
 })

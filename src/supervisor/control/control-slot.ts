@@ -18,7 +18,7 @@ import type { SharedDoor } from '../shared/serving.ts'
 import type { Guest, Seat } from '../shared/seat.ts'
 import type { Generations } from './generations.ts'
 import { Idle } from './idle.ts'
-import { type Connection, connectionTo, type Line, lineOf } from './slot-connection.ts'
+import { type Connection, connectionTo, leave, type Line, lineOf } from './slot-connection.ts'
 import { soon } from '../instance/stop.ts'
 import type { ToolSurface } from '../client/tool-surface.ts'
 import { unavailable, whyNot } from '../message/unavailable.ts'
@@ -271,11 +271,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     this.#connection = null
     const gone = unavailable(this.#options.server.name, reason)
     this.#meeting?.client.close(gone)
-    if (connection !== null) connection.client.leaving = gone
-    connection?.gone.abort(gone)
-    connection?.surface.close()
-    connection?.board?.end(reason)
-    return () => connection?.client.close(gone)
+    return connection === null ? () => undefined : leave(connection, gone, reason)
   }
 
   #afterLoss(lost: Lost): Aftermath {

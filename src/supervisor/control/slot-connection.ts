@@ -1,4 +1,5 @@
 // What a control slot has of a process that is up: a client of its own, what it lists, and who shares it.
+import type { SallyportError } from '../../errors.ts'
 import type { InstanceId } from '../../lib/ids.ts'
 import type { Comparing } from '../../lib/once-compared.ts'
 import type { Admission } from '../../schema/governor.ts'
@@ -74,6 +75,22 @@ export function connectionTo(parts: Parts): Connection {
   })
   gone.signal.addEventListener('abort', unwatch, { once: true })
   return { client, surface, board, gone }
+}
+
+/** Sends nothing more that way: what was sent may be answered until the returned function is called. */
+export function leave(
+  { client, surface, board, gone }: Connection,
+  why: SallyportError,
+  reason: string,
+): () => void {
+  client.leaving = why
+  gone.abort(why)
+  surface.close()
+  board?.rest(reason)
+  return () => {
+    client.close(why)
+    board?.end(reason)
+  }
 }
 
 interface LineParts {

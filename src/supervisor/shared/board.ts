@@ -77,7 +77,7 @@ export class SharedBoard implements Guests {
     return this.#seats.size
   }
 
-  /** A further one; `left` is told once it is gone. */
+  /** A further one; `left` is told once it is gone */
   seat(guest: Guest, left: () => void): Seat {
     const { server, instance, process } = this.#options
     const { lineBytes } = server.output
@@ -128,13 +128,10 @@ export class SharedBoard implements Guests {
     if (method === 'notifications/cancelled') return this.#ended(notification, subscription)
     if (subscription !== null)
       return this.#toOpen(notification, subscription, ({ method: of }) => of === listen)
-    if (method === 'notifications/progress')
-      return this.#toOpen(
-        notification,
-        only(params?.inner ?? [], 'progressToken'),
-        hasToken,
-        ({ token }) => token,
-      )
+    if (method === 'notifications/progress') {
+      const at = only(params?.inner ?? [], 'progressToken')
+      return this.#toOpen(notification, at, hasToken, ({ token }) => token)
+    }
     if (method.endsWith('/list_changed'))
       return this.#seats.forEach((_, seat) => seat.say(edited(notification, [])))
     if (method !== 'notifications/message') return this.#stray(method)
@@ -144,19 +141,22 @@ export class SharedBoard implements Guests {
     first.seat.say(edited(notification, []))
   }
 
-  /** The process is lost, and with it whatever is open; what it said last is still heard. */
-  end(reason: string): void {
+  /** Nothing is sent to the process any more; what it has may be answered until the end. */
+  rest(reason: string): void {
     this.#over ??= reason
     this.#queue.length = 0
+  }
+
+  /** The process is lost, and with it whatever is open; what it said last is still heard. */
+  end(reason: string): void {
+    this.rest(reason)
     const { stdout } = this.#options.process
     const heard = new Promise<void>((done) => stdout.once('end', done).once('close', done))
     const isHeard = stdout.readableEnded || stdout.destroyed
-    void soon(isHeard ? Promise.resolve() : heard, lastWordMs).then(() => this.#loseAll(reason))
-  }
-
-  #loseAll(reason: string): void {
-    this.#open.clear()
-    for (const seat of this.#seats.keys()) this.#lose(seat, reason)
+    void soon(isHeard ? Promise.resolve() : heard, lastWordMs).then(() => {
+      this.#open.clear()
+      for (const seat of this.#seats.keys()) this.#lose(seat, reason)
+    })
   }
 
   #lose(seat: Seat, reason: string): void {
