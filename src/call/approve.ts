@@ -106,9 +106,8 @@ export class Approvals implements Approver {
   /** The approval that stands for a call, or null: then it is asked for. */
   covering(question: Covered): StandingApproval | null {
     for (const approval of this.standing()) {
-      if (approval.identity !== question.identity || approval.argumentsDigest !== question.argumentsDigest)
-        continue
-      if (approval.repeatDigest !== question.repeatDigest) continue
+      // Which is of the arguments, too, and not of the token that `params` of other methods than tools/call have among them.
+      if (approval.repeatDigest !== question.repeatDigest || approval.identity !== question.identity) continue
       if (approval.principal !== question.principal || approval.trustEpoch !== question.trustEpoch) continue
       if (approval.policyVersion !== question.policyVersion) continue
       if (approval.scope === 'session' && approval.session !== question.session) continue

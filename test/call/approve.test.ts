@@ -92,8 +92,7 @@ describe('an approval for the session', () => {
 
   test.each([
     ['another session', { session: 's-2' }],
-    ['other arguments', { argumentsDigest: 'c'.repeat(64) }],
-    ['the same arguments in another request', { repeatDigest: 'c'.repeat(64) }],
+    ['another request', { repeatDigest: 'c'.repeat(64) }],
     ['another identity', { identity: 'files/write_file@2#1' }],
     ['another principal', { principal: '1001' }],
     ['trust that was reset since', { trustEpoch: 1 }],
