@@ -156,6 +156,7 @@ export class SharedBoard implements Guests {
     void soon(isHeard ? Promise.resolve() : heard, lastWordMs).then(() => {
       this.#open.clear()
       for (const seat of this.#seats.keys()) this.#lose(seat, reason)
+      return undefined
     })
   }
 
