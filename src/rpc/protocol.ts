@@ -213,7 +213,7 @@ export interface OperatorMethods extends HostMethods {
     result: { server: string; permits: readonly string[] }
   }
   'servers/release': {
-    params: { name: string; reason?: string }
+    params: { name: string; what?: 'quarantine' | 'hold'; reason?: string }
     result: { released: readonly ('quarantine' | 'hold')[] }
   }
   'servers/hold': {

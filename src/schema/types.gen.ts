@@ -1402,6 +1402,10 @@ export interface Control {
      */
     name: string
     /**
+     * Which of the two ends, where both have that name
+     */
+    what?: 'quarantine' | 'hold'
+    /**
      * Why, for the record
      */
     reason?: string

@@ -39,11 +39,13 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       const why = makeVisible(reason)
       return { server, permits: await governance.consequences.stop(server, why, actor(caller)) }
     },
-    async 'servers/release'({ name, reason = 'an operator said so' }, { caller }) {
+    async 'servers/release'({ name, what = null, reason = 'an operator said so' }, { caller }) {
       const released: ('quarantine' | 'hold')[] = []
       const halted = (): QuarantineBody | null =>
         ledger.quarantined().find(({ server }) => server === name) ?? null
-      const wasHalted = halted() !== null
+      const hold = what === 'quarantine' ? undefined : ledger.holds().find((one) => one.name === name)
+      const wasHalted = what !== 'hold' && halted() !== null
+      if (what === null && wasHalted && hold !== undefined) throw bothOf(name, halted()?.reason ?? '')
       if (wasHalted) {
         await governance.add(
           { type: 'server.released', body: { server: name, reason } },
@@ -52,7 +54,6 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
         // The word was of what was there before: what was quarantined anew while it was written stays so.
         if (halted() === null) await supervisor.release(name, reason)
       }
-      const hold = ledger.holds().find((one) => one.name === name)
       if (hold !== undefined) {
         await governance.add({ type: 'hold.released', body: hold }, { ...actor(caller), reason })
         released.push('hold')
@@ -65,7 +66,8 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
           name,
           `it was released, and is quarantined anew: ${anew.reason}; an operator lets it run again with sallyport release ${name}`,
         )
-      if (released.length === 0 && (await supervisor.release(name, reason))) released.push('quarantine')
+      if (released.length === 0 && what !== 'hold' && (await supervisor.release(name, reason)))
+        released.push('quarantine')
       if (released.length > 0) return { released }
       const standing = [
         ...ledger.holds(),
@@ -73,7 +75,7 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       ].map((one) => one.name)
       throw new SallyportError(
         'ERR_HOLD_NOT_FOUND',
-        `nothing is held or quarantined under ${JSON.stringify(name)}${meant(name, standing)}; see sallyport hold`,
+        `nothing is ${whatStands(what)} under ${JSON.stringify(name)}${meant(name, standing)}; see sallyport hold`,
         { name },
       )
     },
@@ -136,6 +138,17 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
     },
   }
 }
+
+const whatStands = (what: 'quarantine' | 'hold' | null): string =>
+  what === null ? 'held or quarantined' : what === 'hold' ? 'held' : 'quarantined'
+
+/** A hold is called as its server unless told otherwise: whoever ends it has not looked at why the server was halted meanwhile. */
+const bothOf = (name: string, reason: string): SallyportError =>
+  new SallyportError(
+    'ERR_INVALID_PARAMS',
+    `${name} is quarantined (${reason}), and a hold has that name, too; say which of them ends: sallyport release ${name} --hold, or --quarantine`,
+    { name },
+  )
 
 /** A hold of what a server never had would hold nothing, without a word. */
 function expectKnown(governance: Governance, server: string | null, tool: string): void {
