@@ -5,6 +5,7 @@ import { lstatSync, unlinkSync } from 'node:fs'
 import { chmod, chown, lstat, rename, unlink } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { Thinned } from '../lib/thinned.ts'
 import { Allowance, type AllowanceLimits, type Share } from './allowance.ts'
 import { defaultLimits, serveConnection } from './connection.ts'
 import type { ConnectionLimits } from './connection.ts'
@@ -36,12 +37,17 @@ export interface ListenLimits extends ConnectionLimits, AllowanceLimits {
 }
 
 const farewellMs = 200
+/** How long a refused connection may stay, ms: a peer that is cut while it says something may not read why */
 const goodbyeMs = 1000
+/** How many of one uid stay so long; what comes beyond is cut at once, so that nobody keeps another out */
+const maxGoodbyes = 16
+/** How often refused and dropped connections are logged, by uid and reason, ms */
+const logEveryMs = 10_000
 
 /** What a socket is given unless a test says otherwise. */
 export const defaultListenLimits: ListenLimits = {
   ...defaultLimits,
-  connections: 1024,
+  connections: 4096,
   connectionsPerUid: 256,
   ownBytes: 256 * 1024,
   sharedBytes: 64 * 1024 * 1024,
@@ -79,6 +85,9 @@ export class Listener implements AsyncDisposable {
   #placed: Placed | null = null
   #closed: Promise<void> | null = null
   readonly #perUid = new Map<number, Allowance>()
+  /** Refused connections that are still there, by uid */
+  readonly #leaving = new Map<string, number>()
+  readonly #told = new Thinned(logEveryMs)
 
   constructor(options: ListenOptions, limits: ListenLimits) {
     this.path = options.path
@@ -90,9 +99,7 @@ export class Listener implements AsyncDisposable {
       (socket) => void this.#accept(socket),
     )
     this.#server.maxConnections = limits.connections
-    this.#server.on('drop', () =>
-      options.log.warn({ path: options.path }, 'connection dropped, too many are open'),
-    )
+    this.#server.on('drop', () => this.#tell('drop', {}, 'connection dropped, too many are open'))
   }
 
   /**
@@ -144,16 +151,37 @@ export class Listener implements AsyncDisposable {
         log: this.#options.log,
       })
     } catch (error) {
-      const refusal = SallyportError.from(error)
-      this.#options.log.warn(
-        { code: refusal.code, path: this.path, reason: refusal.message },
-        'connection refused',
-      )
-      socket.end(errorLine(noId, refusal))
-      // Whoever goes on talking does not stay any longer for it.
-      const cut = setTimeout(() => socket.destroy(), goodbyeMs)
-      socket.once('close', () => clearTimeout(cut)).resume()
+      this.#refuse(socket, SallyportError.from(error))
     }
+  }
+
+  #refuse(socket: Socket, refusal: SallyportError): void {
+    const { code, message: reason, details } = refusal
+    const uid = String(details['uid'])
+    this.#tell(`${code} ${uid}`, { code, reason }, 'connection refused')
+    socket.end(errorLine(noId, refusal))
+    const leaving = (this.#leaving.get(uid) ?? 0) + 1
+    if (leaving > maxGoodbyes) return void setImmediate(() => socket.destroy())
+    this.#leaving.set(uid, leaving)
+    // Whoever goes on talking does not stay any longer for it.
+    const cut = setTimeout(() => socket.destroy(), goodbyeMs)
+    const left = (): void => {
+      clearTimeout(cut)
+      this.#left(uid)
+    }
+    if (socket.destroyed) left()
+    else socket.once('close', left).resume()
+  }
+
+  #left(uid: string): void {
+    const leaving = (this.#leaving.get(uid) ?? 0) - 1
+    if (leaving > 0) this.#leaving.set(uid, leaving)
+    else this.#leaving.delete(uid)
+  }
+
+  #tell(kind: string, detail: Readonly<Record<string, unknown>>, message: string): void {
+    const times = this.#told.count(kind)
+    if (times !== null) this.#options.log.warn({ ...detail, path: this.path, times }, message)
   }
 
   #shareOf(socket: Socket, peer: PeerCredentials): Share {
@@ -168,6 +196,7 @@ export class Listener implements AsyncDisposable {
       throw new SallyportError(
         'ERR_BUSY',
         `uid ${peer.uid} has ${allowance.connections} connections open; close one`,
+        { uid: peer.uid },
       )
     this.#perUid.set(peer.uid, allowance)
     const share = allowance.open()

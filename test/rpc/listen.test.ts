@@ -164,6 +164,24 @@ describe('a socket', () => {
     })
   })
 
+  it('tells each that is refused why, however many come and stay, and keeps nobody else out by them', async () => {
+    await using folder = await tempDir()
+    const path = join(folder.path, 's')
+    const told: object[] = []
+    const log = { ...silent, warn: (detail: object) => void told.push(detail) }
+    await using _listener = await listen(
+      options(path, { log, limits: { connections: 64, connectionsPerUid: 2 } }),
+    )
+    await using first = await dial(path)
+    await using second = await dial(path)
+    await Promise.all([first.call('who', {}), second.call('who', {})])
+    for (let peers = 0; peers < 200; peers++) {
+      const peer = await rawPeer(path)
+      expect(await peer.line()).toContain('ERR_BUSY')
+    }
+    expect(told).toMatchObject([{ code: 'ERR_BUSY', times: 1 }])
+  })
+
   it('survives a flood of connections that are closed at once', async () => {
     await using folder = await tempDir()
     const path = join(folder.path, 's')
