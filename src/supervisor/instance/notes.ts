@@ -6,6 +6,9 @@ import type { Emit } from '../ports.ts'
 /** Told each time: there are no more of them than a person answers */
 const isBounded = new Set(['session/sensitive-question'])
 
+/** Told apart by why, in words that are Sallyport's own and few: what is declined for one reason hides nothing that is for another */
+const byReason = new Set(['session/declined', 'session/input-answered'])
+
 /** Events of one session or slot, thinned by kind; each carries how often its kind has happened. */
 export class Notes {
   readonly #emit: Emit
@@ -24,8 +27,9 @@ export class Notes {
     detail: Readonly<Record<string, unknown>>,
     error: SallyportError | null = null,
   ): void {
-    const count = (this.#counts.get(type) ?? 0) + 1
-    this.#counts.set(type, count)
+    const kind = byReason.has(type) ? `${type} ${String(detail['reason'])}` : type
+    const count = (this.#counts.get(kind) ?? 0) + 1
+    this.#counts.set(kind, count)
     if (isBounded.has(type) || Number.isInteger(Math.log2(count)))
       this.#emit({ type, ...this.#about, instance, detail: { ...detail, count }, ...bugOf(error) })
   }
