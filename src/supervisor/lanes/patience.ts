@@ -83,9 +83,9 @@ export class Patience implements Waiting {
     else this.#host.look()
   }
 
-  // So small that whatever the server says later of its own progress is more.
+  // Each is more than the one before, as MCP has it, and a little less than the nothing with which a server may begin.
   #sign(): void {
-    const progress = this.#looks / 1_000_000
+    const progress = (this.#looks - 1_000_000) / 1_000_000_000
     const params = `{"progressToken":${this.#token},"progress":${progress},"message":"waiting for an operator's approval"}`
     this.#host.toHost(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}\n`)
   }
