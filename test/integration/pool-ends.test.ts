@@ -136,7 +136,7 @@ test.each([
     const made = run(at, 'echo ran')
     at.process.kill('SIGCONT')
     expect(await made).toBe('ran\n')
-    expect(await poolOf(at)).toMatchObject({ drawn: 1 })
+    expect(await poolOf(at)).toMatchObject({ drawn: 0, missed: 1 })
   },
 )
 

@@ -52,7 +52,7 @@ test.each([
     process.kill(relay, signal)
     await eventually(() => stateOf(relay) === state || !existsSync(`/proc/${init}`))
     expect(await run(daemon, 'echo ran; cat /etc/hosts')).toMatch(/^ran\n[^]*api\.example\.com/)
-    expect(await poolOf(daemon)).toMatchObject({ drawn: 1, missed: 0 })
+    expect(await poolOf(daemon)).toMatchObject({ drawn: 0, missed: 1, lost: 1 })
     await eventually(() => !existsSync(`/proc/${init}`))
     await endServe(served)
   },

@@ -148,15 +148,17 @@ test('all that wait hold no more than pool.memory_bytes, and the server used lon
   expect(await poolOf(at, 'other')).toMatchObject({ waiting: 0 })
   await write(at, configOf(servers, { pool: { memory_bytes: mebibyte / 2 } }))
   expect(await poolOf(at)).toMatchObject({ waiting: 2 })
+  const none = { waiting: 0, reason: expect.stringMatching(/memory_bytes/) as string }
   await at.client.call('daemon/reload', {})
-  expect(await poolOf(at)).toMatchObject({ waiting: 0 })
+  expect(await poolOf(at)).toMatchObject(none)
   await run(at, 'true')
   await run(at, 'true')
   await run(at, 'true')
-  expect(await poolOf(at)).toMatchObject({
-    waiting: 0,
-    reason: expect.stringMatching(/memory_bytes/) as string,
-  })
+  expect(await poolOf(at)).toMatchObject(none)
+  await write(at, configOf(servers))
+  await at.client.call('daemon/reload', {})
+  await waits(at, 2) // though nobody has called since
+  expect(await poolOf(at)).toMatchObject({ reason: null })
 })
 
 test('who calls again once answered waits for a process that is slow to end, and is not told to wait', async () => {

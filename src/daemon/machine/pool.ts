@@ -86,8 +86,21 @@ export class Pool implements AsyncDisposable {
     return oldest
   }
 
-  /** Ends the one that has waited longest; resolves when nothing of it is left. */
+  /** What was drawn last is of no use: its call has found none, after all. */
+  unfit(): void {
+    this.#counts.drawn--
+    this.#counts.missed++
+    this.#counts.lost++
+  }
+
+  /** There may be room again for what there was none for. */
+  refill(): void {
+    if (this.#reason === noRoom) this.#build()
+  }
+
+  /** Ends the one that has waited longest, for want of room; resolves when nothing of it is left. */
   async giveUpOne(): Promise<void> {
+    this.#reason = noRoom
     await this.#take(this.#waiting[0])?.[Symbol.asyncDispose]()
   }
 

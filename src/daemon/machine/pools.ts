@@ -90,6 +90,7 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
 
   /** One was drawn that is of no use. Nothing of the server has run in it: the call has another, which is no second try of anything. */
   lost(name: string, flaw: string): void {
+    this.#pools.get(name)?.unfit()
     this.#tell(name, 'pool/lost', { reason: `a sandbox that waited for a call ${flaw} when one took it` })
   }
 
@@ -108,11 +109,17 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
     } finally {
       this.#ending.delete(gone)
     }
+    this.#refill()
   }
 
-  /** The settings are other ones: what waits beyond their bound on memory is given up. */
+  /** The settings are other ones: what waits beyond their bound on memory is given up, and what has room now is built. */
   trim(): void {
     this.#giveUp(0, () => true)
+    this.#refill()
+  }
+
+  #refill(): void {
+    for (const pool of this.#pools.values()) pool.refill()
   }
 
   view(name: string): PoolView | null {
