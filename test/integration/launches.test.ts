@@ -114,6 +114,20 @@ test.each(['sallyport', 'Sallyport', 'SALLYPORT', 'saIlyport', 'sa11yp0rt'])(
   },
 )
 
+test.each(['/proc', '/usr/lib/app', '/home/user', '/sallyport'])(
+  'code that could stand in no sandbox is not launched, and takes nobody’s place: %s',
+  async (target) => {
+    const request = requestOf('misplaced')
+    const asked = await host.ask('servers/launch', { ...request, package: { ...request.package, target } })
+    expect(asked.error).toMatchObject({
+      message: expect.stringMatching('which is the sandbox’s own; choose a target such as'),
+      data: { code: 'ERR_MOUNT_REFUSED' },
+    })
+    const { servers } = await at.client.call('servers/list', {})
+    expect(servers.filter(({ scope }) => scope === 'dynamic')).toEqual([])
+  },
+)
+
 test('a name that the operator’s server had stays that one’s, with what was accepted under it', async () => {
   expect((await echo('base')).error).toBeUndefined()
   await reload({})

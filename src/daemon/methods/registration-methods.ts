@@ -3,6 +3,7 @@ import { SallyportError } from '../../errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { HostMethods, OperatorMethods } from '../../rpc/protocol.ts'
 import type { LaunchRequest } from '../../rpc/governed.ts'
+import { judgeOwnTargets } from '../../sandbox/mounts/filesystem.ts'
 import type { Caller } from '../../supervisor/ports.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import { actor } from '../governance/actor.ts'
@@ -14,6 +15,7 @@ import { launchEntry, type Launched, notLaunched, type Registered } from '../ent
 import type { Roster } from '../roster.ts'
 import { type InTurn, turnsByName } from '../turns.ts'
 import { expectReadable, isForeign } from './open-code.ts'
+import { expectStated } from './stated.ts'
 
 export interface RegistrationPorts {
   readonly roster: Roster
@@ -28,9 +30,6 @@ export interface RegistrationPorts {
 
 /** What says which names are taken, and by whom. */
 type Known = Pick<RegistrationPorts, 'roster' | 'governance'>
-
-/** What a registration must say in so many words; the name is the seventh. */
-const stated = ['command', 'version', 'trust', 'justification', 'tags'] as const
 
 /** Puts back what was registered in an earlier life; what the configuration no longer allows is told and left out. */
 export async function restoreRegistered(
@@ -80,6 +79,7 @@ async function register(
   for (;;) {
     const settings = roster.current()
     const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
+    judgeOwnTargets(judged.server)
     try {
       if (judged.server.enabled) await machine.pin(judged.server, waiting)
       const view = await inTurn(async () => {
@@ -128,6 +128,7 @@ async function launch(
   for (;;) {
     const settings = roster.current()
     const judged = await roster.judgeLaunch(launched)
+    judgeOwnTargets(judged.server)
     try {
       await machine.pin(judged.server, { signal, isOpen: isForeign(caller) })
       while (roster.goingOver !== null) await roster.goingOver
@@ -281,17 +282,5 @@ function expectNotQuarantined(
     name,
     `${what} is quarantined (${halt.failure}): ${halt.reason}`,
     `the operator releases it: sallyport release ${halt.server}`,
-  )
-}
-
-function expectStated(server: string, entry: Readonly<Record<string, unknown>>): void {
-  const missing = stated.filter((key) => entry[key] === undefined || entry[key] === '')
-  const isDeclared = entry['declaration'] !== undefined || entry['acceptance'] !== undefined
-  if (missing.length === 0 && isDeclared) return
-  const what = [...missing, ...(isDeclared ? [] : ['declaration or acceptance'])].join(', ')
-  throw new SallyportError(
-    'ERR_INVALID_PARAMS',
-    `servers/add: the entry of ${server} does not say ${what}; a registration states them all`,
-    { server },
   )
 }

@@ -90,19 +90,23 @@ const nothing = { mounts: [], links: [] } as const
 
 const depthOf = (path: string): number => path.split('/').length
 
-const planPackage = async (
-  server: string,
-  { source, target, with: further }: PackageSettings,
-): Promise<Mount[]> => {
-  const reason = 'the server’s code'
-  const trees = [
+/** Throws ERR_MOUNT_REFUSED where an entry's own targets can stand in no sandbox, whatever is at their sources. */
+export const judgeOwnTargets = ({ name, package: code, mounts }: FilesystemRequest['server']): void => {
+  const trees = code === null ? [] : treesOf(code)
+  const own = mounts.map(({ source, target }) => ({ source, target, origin: 'server' as const }))
+  mountRules.targets({ server: name, mounts: [...trees, ...own] })
+}
+
+const treesOf = ({ source, target, with: further }: PackageSettings) =>
+  [
     { source, target },
     // Beside, not below: no folder can be made inside a read-only mount, and Node looks for node_modules upwards.
     ...further.map((folder) => ({ source: folder, target: join(dirname(target), basename(folder)) })),
-  ]
-  return Promise.all(
-    trees.map((tree) => needMount(server, { ...tree, access: 'read', reason, origin: 'package' })),
-  )
+  ].map((tree) => ({ ...tree, origin: 'package' as const }))
+
+const planPackage = async (server: string, code: PackageSettings): Promise<Mount[]> => {
+  const reason = 'the server’s code'
+  return Promise.all(treesOf(code).map((tree) => needMount(server, { ...tree, access: 'read', reason })))
 }
 
 const planProfileWrites = async ({ name, filesystem }: FilesystemRequest['profile']): Promise<Mount[]> =>

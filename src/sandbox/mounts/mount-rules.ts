@@ -16,6 +16,9 @@ const kernelTargets = ['/proc', '/sys', '/dev']
 /** Targets that are the sandbox's own, but may hold a mount. */
 const scratchTargets = ['/tmp', '/home/user']
 
+/** Where something is put, and whose word that is. */
+export type Placed = Pick<Mount, 'source' | 'target' | 'origin'>
+
 /** The mounts of one sandbox, and what stands against them. */
 export interface Judged {
   readonly server: string
@@ -28,7 +31,7 @@ export interface Judged {
 /** What the mounts of a sandbox are held to. Each rule can only refuse. */
 export interface MountRules {
   /** None is or holds another's target, none is the root, or where the sandbox has something of its own */
-  targets(judged: Judged): void
+  targets(judged: Pick<Judged, 'server'> & { readonly mounts: readonly Placed[] }): void
   /**
    * No source is at, above or inside a denied path, after symbolic links. Above counts where the denied path exists, and for
    * writable mounts always. Refused, never masked: a mask falls off when the host replaces the file, and masking what is absent
@@ -76,7 +79,7 @@ export const judgeMounts = (judged: Judged, rules: MountRules): void => {
 const writable = (mounts: readonly Mount[]): readonly Mount[] =>
   mounts.filter(({ access }) => access === 'write')
 
-const judgeTarget = (server: string, mount: Mount): void => {
+const judgeTarget = (server: string, mount: Placed): void => {
   const { target, origin } = mount
   const own = origin === 'server' || origin === 'package' ? ownTargets : kernelTargets
   const taken =
@@ -91,7 +94,7 @@ const judgeTarget = (server: string, mount: Mount): void => {
     )
 }
 
-const judgeNeighbours = (server: string, mount: Mount, earlier: readonly Mount[]): void => {
+const judgeNeighbours = (server: string, mount: Placed, earlier: readonly Placed[]): void => {
   const other = earlier.find(({ target }) => overlapOf(mount.target, target) !== 'apart')
   if (other !== undefined)
     throw refused(
@@ -181,7 +184,7 @@ const unsafeCode: Readonly<Record<Mount['origin'], ErrorCode | null>> = {
   supervisor: null,
 }
 
-const refused = (server: string, { source, target }: Mount, what: string, mend: string): SallyportError =>
+const refused = (server: string, { source, target }: Placed, what: string, mend: string): SallyportError =>
   new SallyportError('ERR_MOUNT_REFUSED', `mount of ${source} at ${target} for ${server} ${what}; ${mend}`, {
     server,
     source,
