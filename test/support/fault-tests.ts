@@ -99,6 +99,7 @@ export const faultRows: readonly FaultRow[] = [
       ],
       'integration/halts.test.ts': ['a storm of ends halts its server'],
       'supervisor/storms.test.ts': ['processes of one call each', 'are held against no server'],
+      'supervisor/session/attempts.test.ts': ['none is made any more'],
     },
   },
   {
