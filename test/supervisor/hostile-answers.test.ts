@@ -289,3 +289,18 @@ test('a flood of notifications that nobody knows reaches nobody, and is counted,
   expect(told.length).toBeLessThan(20)
   expect(told.at(-1)?.detail['count']).toBeGreaterThan(16_000)
 })
+
+test.each(['null', '[]', '"no"', '1'])(
+  'a handshake that is answered with %s ends its session at once, and the host is told why',
+  async (value) => {
+    await using host = await scripted()
+    const reply = base64([ok('"i"', value)])
+    host.send(
+      `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","_meta":{"@reply":"${reply}"}}}`,
+      `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`,
+    )
+    expect((await host.answer('i')).error?.data).toMatchObject({ code: 'ERR_SERVER_PROTOCOL' })
+    expect((await host.answer('l')).error?.data).toMatchObject({ code: 'ERR_SERVER_PROTOCOL' })
+    expect(await host.session.ended).toMatchObject({ reason: expect.stringContaining('cannot be read') })
+  },
+)

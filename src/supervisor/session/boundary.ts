@@ -14,7 +14,7 @@ import { unavailable } from '../message/unavailable.ts'
 import { soon } from '../instance/stop.ts'
 import { SessionHolding } from '../lanes/holding.ts'
 import type { Relay } from '../lanes/relay.ts'
-import type { SessionOptions } from './options.ts'
+import { lose, type SessionOptions } from './options.ts'
 import { ReadLists } from './read-lists.ts'
 import { SessionSurface } from './surface.ts'
 import { SharedSurface } from './shared-surface.ts'
@@ -173,7 +173,7 @@ export class SessionBoundary {
       questions,
       note,
       holding: this.holding,
-      unreadable: (request, error) => this.#calls.unreadable(request, error),
+      unreadable: (request, error) => this.#unreadable(request, error),
       initialized: () => this.#surface.begin(),
       listChanged: () => this.#surface.changed(),
       hold: (held) => this.#calls.hold(held),
@@ -194,6 +194,14 @@ export class SessionBoundary {
       isKnown: (...entry) => this.#surface.isKnown(...entry),
       offers: (method) => ports.governor.offers(server, this.#options.instance(), method),
     }
+  }
+
+  /** A server that answers the handshake with what nobody can read is of no use: its session ends, once the host was told. */
+  #unreadable(request: HostRequest, error: SallyportError): void {
+    this.#calls.unreadable(request, error)
+    if (request.route !== 'handshake') return
+    lose(this.#options.options, { reason: error.message, readyMs: null, retryable: true, exit: null })
+    queueMicrotask(() => this.#options.broken(error))
   }
 
   /** The server takes requests from now on. */

@@ -58,7 +58,8 @@ export function unanswered(options: SessionOptions): SallyportError {
   return error
 }
 
-function lose(options: SessionOptions, lost: Lost): void {
+/** Counts a loss, by this caller's sessions and by the server. */
+export function lose(options: SessionOptions, lost: Lost): void {
   options.attempts?.lost(lost)
   options.lost(lost)
 }
