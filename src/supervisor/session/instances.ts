@@ -1,11 +1,13 @@
 // The instances of one session: the one that serves it, and those that are on their way out.
 import { SallyportError } from '../../errors.ts'
+import type { SandboxProcess } from '../../sandbox/driver.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
+import { whyClosed } from '../instance/process-end.ts'
 import { Instance } from '../instance/instance.ts'
 import type { Aftermath, Lost } from '../instance/life.ts'
 import { type Serving, SharedPlace } from '../shared/serving.ts'
 import type { Running } from '../ports.ts'
-import type { SessionOptions } from './options.ts'
+import { lose, type SessionOptions } from './options.ts'
 import type { Guest } from '../shared/seat.ts'
 
 type Note = (type: string, detail: Readonly<Record<string, unknown>>) => void
@@ -64,6 +66,16 @@ export class SessionInstances {
   ready(instance: Serving): void {
     instance.ready()
     this.#options.attempts?.clear()
+  }
+
+  /** Why its session ends whose process has closed its output: `left`, where the host was gone by then. Else that is a loss. */
+  async whyClosed(instance: Serving, process: SandboxProcess, left: () => string | null): Promise<string> {
+    const reason = await whyClosed(process, 'the server closed its output')
+    const { state } = instance
+    // One whose end is known by now was counted.
+    if (left() === null && (state === 'starting' || state === 'ready'))
+      lose(this.#options, { reason, readyMs: state === 'ready' ? 0 : null, retryable: true, exit: null })
+    return left() ?? reason
   }
 
   views(): readonly InstanceView[] {

@@ -11,7 +11,7 @@ import type { Response } from '../message/envelope.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { Notes } from '../instance/notes.ts'
 import type { SessionEnd } from '../ports.ts'
-import { closeStream, hostLeft, sessionEnd, whyClosed } from '../instance/process-end.ts'
+import { closeStream, hostLeft, sessionEnd } from '../instance/process-end.ts'
 import { isModernAnswer } from '../message/probe.ts'
 import { Relay } from '../lanes/relay.ts'
 import { afterLoss, type Phase, type SessionOptions, unanswered } from './options.ts'
@@ -240,7 +240,7 @@ export class Session implements AsyncDisposable {
     if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
     if (this.#options.shared !== null) return // the end of the process is told apart
     if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it closed its output', true)
-    void whyClosed(process, 'the server closed its output').then((why) => this.#end(this.#left ?? why, null))
+    void this.#instances.whyClosed(instance, process, () => this.#left).then((why) => this.#end(why, null))
   }
 
   /** Follows a process to its end: what it said last still reaches the host. */
