@@ -75,15 +75,13 @@ export function expectReadAlike(proposal: Said): void {
 const notExact = ({ written, read }: Inexact, so: string): string =>
   `${written.slice(0, 40)} is more than a double holds, so that ${so}; write ${read}, or pass it as a string`
 
-/** Id of the approval that was given to a call of that identity. */
-export function expectGranted(
-  answer: ApprovalAnswer,
+/** Throws what a call of that identity is told to which nobody said yes. */
+export function expectYes(
+  { by, isTimeout, reason }: Extract<ApprovalAnswer, { granted: false }>,
   proposal: Proposal,
   identity: string,
   registry: Registry,
-): Promise<never> | string {
-  if (answer.granted) return answer.approval
-  const { by, isTimeout, reason } = answer
+): Promise<never> {
   if (isTimeout) throw denied(proposal, 'ERR_APPROVAL_TIMEOUT', reason)
   if (by !== null) throw denied(proposal, 'ERR_APPROVAL_DENIED', reason)
   return whyUnanswered(proposal, identity, registry, reason)

@@ -6,7 +6,7 @@ import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import { isStill } from './decide.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
 import type { CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
-import { canonical, expectAccepted, expectGranted, expectReadAlike, expectValid, invalid } from './expect.ts'
+import { canonical, expectAccepted, expectYes, expectReadAlike, expectValid, invalid } from './expect.ts'
 import { denied, refusedAtBoundary } from './refusal.ts'
 import { refuse } from './refuse.ts'
 import { repeatDigest } from './repeat.ts'
@@ -146,7 +146,8 @@ class Passage implements Told {
     if (!answer.granted && answer.by === null) this.#waiting.signal.throwIfAborted()
     // The question was one of a policy that does not hold any more: what holds now decides, from the beginning.
     if (ports.policyVersion(server.name) !== policyVersion) return this.propose()
-    return this.#permit(decided, await expectGranted(answer, proposal, identity, ports.registry))
+    if (answer.granted) return this.#permit(decided, answer.approval) // in this turn: a no finds the yes, or its permit
+    return expectYes(answer, proposal, identity, ports.registry)
   }
 
   #permit(decided: Decided, approval: string | null): null {
