@@ -75,8 +75,9 @@ export class Consequences implements AsyncDisposable {
     const violated = tools.map((tool) => this.#violated(server, tool, failure, reason))
     // Resources and prompts have no trust of their own to lose: a yes to them stood on the server's.
     const approvals = this.#ports.approvals.void(({ identity }) => identity.startsWith(`${server}/`))
+    const permits = this.#ports.permits.revoke(({ binding }) => binding.identity.startsWith(`${server}/`))
     // One batch: a server that is halted after a restart has lost its trust, too.
-    await this.#debts.owe([{ fact: halted.fact, evidence: { approvals } }, ...violated])
+    await this.#debts.owe([{ fact: halted.fact, evidence: { approvals, permits } }, ...violated])
   }
 
   /** Halts a server that was lost too often. Nothing is held against its tools, and what it may do, it may again once it is released. */
