@@ -4,6 +4,8 @@ import { afterReplacement, afterViolation, type TrustRecord } from './trust.ts'
 
 export class Ahead {
   readonly #facts = new Set<StrictFact>()
+  /** Server -> what halted it last in this life, until it is released */
+  readonly #halts = new Map<string, StrictFact>()
 
   get isEmpty(): boolean {
     return this.#facts.size === 0
@@ -11,6 +13,18 @@ export class Ahead {
 
   add(fact: StrictFact): void {
     this.#facts.add(fact)
+    if (fact.type === 'server.quarantined') this.#halts.set(fact.body.server, fact)
+  }
+
+  /** Known by what it is, and no other has it: null where nothing halted it in this life. */
+  lastHalt(server: string): object | null {
+    return this.#halts.get(server) ?? null
+  }
+
+  /** The server was released. */
+  released(server: string): void {
+    const halt = this.#halts.get(server)
+    if (halt !== undefined && !this.#facts.has(halt)) this.#halts.delete(server)
   }
 
   /** It is applied now, or ahead no more for another reason. */

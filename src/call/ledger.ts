@@ -103,6 +103,7 @@ export class Ledger {
         break
       case 'server.released':
         this.#quarantined.delete(fact.body.server)
+        this.#ahead.released(fact.body.server)
         break
       case 'server.removed':
         this.#accepted.delete(fact.body.server)
@@ -126,9 +127,7 @@ export class Ledger {
   }
 
   /** A fact that had effect ahead of its record is applied now. */
-  arrived(fact: StrictFact): void {
-    this.#ahead.delete(fact)
-  }
+  arrived = (fact: StrictFact): void => this.#ahead.delete(fact)
 
   /** What was accepted for a server, or null. */
   accepted(server: string): AcceptedSurface | null {
@@ -200,6 +199,9 @@ export class Ledger {
     if (this.#ahead.isEmpty && this.#quarantined.size === 0) return null
     return this.quarantined().find((one) => one.server === server) ?? null
   }
+
+  /** As `Ahead.lastHalt`. */
+  lastHalt = (server: string): object | null => this.#ahead.lastHalt(server)
 
   /** Every record that is not the first one. */
   trusts(): ReadonlyMap<string, TrustRecord> {

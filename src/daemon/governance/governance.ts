@@ -187,10 +187,17 @@ export class Governance implements AsyncDisposable {
       if (servers?.includes(server) ?? true) void this.#options.halt(server, reason)
   }
 
-  /** Makes a fact durable, then true; further members are evidence and change nothing. */
-  async add({ type, body }: Fact, evidence: Readonly<Record<string, unknown>> = {}): Promise<void> {
+  /**
+   * Makes a fact durable, then true; further members are evidence and change nothing. Nothing becomes of it where `still` is false
+   * once all that was taken away before is on record: it is asked in the turn in which the fact is written.
+   */
+  async add(
+    { type, body }: Fact,
+    evidence: Readonly<Record<string, unknown>> = {},
+    still = (): boolean => true,
+  ): Promise<void> {
     await this.consequences.recorded()
-    await this.recorder.record(type, { ...body, ...evidence })
+    if (still()) await this.recorder.record(type, { ...body, ...evidence })
   }
 
   /** Of the approvals that outlived the last life those end whose server is gone, or another version; other code shows when it runs. */

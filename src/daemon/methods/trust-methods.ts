@@ -47,11 +47,10 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       const wasHalted = what !== 'hold' && halted() !== null
       if (what === null && wasHalted && hold !== undefined) throw bothOf(name, halted()?.reason ?? '')
       if (wasHalted) {
-        await governance.add(
-          { type: 'server.released', body: { server: name, reason } },
-          { ...actor(caller) },
-        )
-        // The word was of what was there before: what was quarantined anew while it was written stays so.
+        const lastHalt = ledger.lastHalt(name)
+        const fact = { type: 'server.released', body: { server: name, reason } } as const
+        await governance.add(fact, { ...actor(caller) }, () => ledger.lastHalt(name) === lastHalt)
+        // The word was of what was there before: what was quarantined anew before it was written, or while it was, stays so.
         if (halted() === null) await supervisor.release(name, reason)
       }
       if (hold !== undefined) {
