@@ -211,12 +211,12 @@ class Passage implements Told {
     )
   }
 
-  /** What the server said of its lists while a person, a disk or a secret was waited for is compared first. */
+  /** What the server said of its lists while a person, a disk or a secret was waited for is compared first, and what is owed by now recorded. */
   #dispatch(permitted: Permitted, seq: number, equipment: CallEquipment): void {
     let admission: Admission
     try {
-      const comparing = this.#proposal.comparing()
-      if (comparing !== null) return this.#dispatchLater(comparing, permitted, seq, equipment)
+      const first = this.#proposal.comparing() ?? this.#ports.owed()
+      if (first !== null) return this.#dispatchLater(first, permitted, seq, equipment)
       admission = this.#check(permitted, seq, equipment)
     } catch (error) {
       return this.#undispatched(equipment, error, seq)
@@ -225,14 +225,9 @@ class Passage implements Told {
     this.#asker.admitted(admission)
   }
 
-  #dispatchLater(
-    comparing: Promise<void>,
-    permitted: Permitted,
-    seq: number,
-    equipment: CallEquipment,
-  ): void {
+  #dispatchLater(first: Promise<void>, permitted: Permitted, seq: number, equipment: CallEquipment): void {
     const failed = (error: unknown): void => this.#undispatched(equipment, error, seq)
-    comparing.then(() => this.#dispatch(permitted, seq, equipment), failed)
+    first.then(() => this.#dispatch(permitted, seq, equipment), failed)
   }
 
   #undispatched(equipment: CallEquipment, error: unknown, intent: number): void {

@@ -176,6 +176,8 @@ export interface GovernPorts {
   readonly foresee: (ask: Omit<LeaseAsk, 'permit'>) => Readonly<Record<string, unknown>> | null
   /** Leases them and counts the call in; rejects with ERR_CREDENTIAL_… where a source fails */
   readonly equip: (ask: LeaseAsk, waiting: Waiting) => Promise<CallEquipment> | CallEquipment
+  /** What is to be on record before anything is called, being recorded: rejects where it can't be. Null where it all is */
+  readonly owed: () => Promise<void> | null
   /** Takes the end of a call that was never sent, to record it as soon as the journal can be written */
   readonly owe: (ended: Ended) => void
   /** Tells what went wrong, beside the record */

@@ -140,6 +140,7 @@ function ports(): GovernPorts {
     },
     owe: ({ admission: { call, intent }, outcome }) => owed.push({ call, intent, outcome: outcome.kind }),
     abouts: new Abouts(),
+    owed: () => null,
     refuse: () => {},
   }
 }

@@ -114,6 +114,7 @@ export class Governors implements AsyncDisposable {
       abouts: new Abouts(),
       foresee: (ask) => outfits.foresee(ask),
       equip: (ask, waiting) => outfits.equip(ask, waiting),
+      owed: () => (this.#isOwing ? this.#paid() : null),
       owe: (ended) => this.#outcomes.add(ended),
       refuse: (proposal, error) => tellRefusal(proposal, error, emit),
     }
@@ -124,7 +125,7 @@ export class Governors implements AsyncDisposable {
         new Promise((admitted, refused) => this.#govern(proposal, ports, waiting, { admitted, refused })),
       admitTo: (proposal, waiting, asker) => this.#govern(proposal, ports, waiting, asker),
       confirm: (admission) => {
-        const error = confirm(this.#parts, versionOf, admission)
+        const error = confirm(this.#parts, versionOf, admission) ?? (this.#isOwing ? notRecorded() : null)
         return error === null ? null : this.#refuse(admission, error)
       },
       refuse: (admission, error) => this.#refuse(admission, error),
@@ -196,12 +197,20 @@ export class Governors implements AsyncDisposable {
 
   /** What could not be recorded of outcomes, and of what was taken away, comes before anything is called. */
   #govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting, asker: Asker): void {
-    if (!this.#outcomes.areOwed && !this.#parts.consequences.areOwed)
-      return govern(proposal, ports, waiting, asker)
+    if (!this.#isOwing) return govern(proposal, ports, waiting, asker)
     void this.#pay().then((failure) => {
       const obstacle = failure ?? proposal.obstacle
       return govern({ ...proposal, obstacle }, ports, waiting, asker)
     })
+  }
+
+  get #isOwing(): boolean {
+    return this.#outcomes.areOwed || this.#parts.consequences.areOwed
+  }
+
+  async #paid(): Promise<void> {
+    const failure = await this.#pay()
+    if (failure !== null) throw failure
   }
 
   async #pay(): Promise<SallyportError | null> {
@@ -265,3 +274,6 @@ export class Governors implements AsyncDisposable {
     return false
   }
 }
+
+const notRecorded = (): SallyportError =>
+  new SallyportError('ERR_JOURNAL', 'what came of an earlier call is not on record yet; call again')

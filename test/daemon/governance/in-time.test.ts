@@ -1,4 +1,6 @@
 // Words of operators and deeds of servers that come between a decision and its act: each has its effect.
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { approvalMethods } from '../../../src/daemon/methods/approval-methods.ts'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
@@ -6,7 +8,7 @@ import { newCallId, newInstanceId } from '../../../src/lib/ids.ts'
 import type { Proposal } from '../../../src/schema/governor.ts'
 import type { Rule } from '../../../src/schema/settings.ts'
 import { eventually } from '../../support/eventually.ts'
-import { governed } from '../../support/governance.ts'
+import { governanceDefaults, governed } from '../../support/governance.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 import { caller } from '../../support/supervisor.ts'
 
@@ -22,13 +24,15 @@ const rule = (subject: string, action: Rule['action']): Rule => ({
 
 /** One server whose tool `b` was seen, and proposals to it. */
 async function stage(action: Rule['action'] = 'allow') {
+  const events: string[] = []
   const at = await governed({
     servers: [server],
-    rules: [rule('b', action), rule('resources/subscribe', action)],
-    emit: () => undefined,
+    rules: [rule('a', 'allow'), rule('b', action), rule('resources/subscribe', action)],
+    emit: ({ type }) => events.push(type),
+    settings: { journal: { ...governanceDefaults.journal, evidenceBytes: 1000 } },
   })
   const instance = newInstanceId()
-  const tools = new Map([['b', { name: 'b', inputSchema: { type: 'object' } }]])
+  const tools = new Map(['a', 'b'].map((name) => [name, { name, inputSchema: { type: 'object' } }]))
   await at.policy.governor.observe({ server, instance, tools, rest: {} })
   const proposal = (kind: 'tool' | 'method', subject: string, isPart: boolean): Proposal => ({
     server,
@@ -47,11 +51,11 @@ async function stage(action: Rule['action'] = 'allow') {
     comparing: () => null,
     isPart,
   })
-  return { at, proposal }
+  return { at, proposal, events }
 }
 
 const turns = async (count: number): Promise<void> => {
-  for (let turn = 0; turn < count; turn++) await null
+  for (let turn = 0; turn < count; turn++) await Promise.resolve()
 }
 
 test('a word that releases a server is of the quarantine of then, however soon another follows', async () => {
@@ -113,5 +117,31 @@ describe.each(['policy', 'once'] as const)('a no that follows a yes for %s', (sc
       governance.approvals.void(() => true)
       permits.issue = issue
     }
+  })
+})
+
+describe.each([
+  ['that was approved', false],
+  ['whose process is up', true],
+])('what is owed by the time of a call %s', (_, isPart) => {
+  test('is on record before that is sent', async () => {
+    const { at, proposal, events } = await stage(isPart ? 'allow' : 'ask')
+    await using _at = at
+    const { governance, policy } = at
+    const { governor } = policy
+    governance.listen()
+    const asked = governor.admit(proposal('tool', 'b', isPart), waiting)
+    if (!isPart) await eventually(() => governance.approvals.pending().length === 1)
+    const waits = isPart ? await asked : null
+    const first = await governor.admit(proposal('tool', 'a', false), waiting)
+    const evidence = join(at.directory, 'evidence')
+    rmSync(evidence, { recursive: true, force: true })
+    writeFileSync(evidence, 'no folder: records can be written, and no long answer beside them')
+    const bytes = JSON.stringify({ x: 'y'.repeat(5000) })
+    governor.settle(first, { kind: 'result', durationMs: 1, bytes, detail: null })
+    await eventually(() => events.includes('journal/failed'))
+    if (waits !== null) return expect(await governor.confirm(waits)).toMatchObject({ code: 'ERR_JOURNAL' })
+    governance.approvals.approve(governance.approvals.pending()[0]?.id ?? '', '0', null)
+    return expect(asked).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
   })
 })
