@@ -162,7 +162,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
     logs,
     verdicts,
     lost: () => undefined,
-    attempts: null,
+    attempt: null,
     tasks: new TaskIds(),
     questions: new Questions(),
     runsUnasked: true,

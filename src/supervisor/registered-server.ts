@@ -140,7 +140,7 @@ export class RegisteredServer implements AsyncDisposable {
       runsUnasked: false,
       shared: isShared ? this.slot(caller.principal.id) : null,
       lost: (loss) => void this.#lost(loss),
-      attempts: isShared ? null : this.#attemptsOf(caller.principal.id),
+      attempt: isShared ? null : this.#attemptsOf(caller.principal.id).attempt(),
       tasks: kept(this.#tasks, caller.principal.id, () => new TaskIds()),
       questions: kept(this.#questions, caller.principal.id, () => new Questions()),
     })

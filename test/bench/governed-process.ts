@@ -52,7 +52,7 @@ async function serve(host: Socket): Promise<void> {
     logs: new LogRing(1000),
     verdicts: { get: () => null, set: () => undefined },
     lost: () => undefined,
-    attempts: null,
+    attempt: null,
     tasks: new TaskIds(),
     questions: new Questions(),
     runsUnasked: false,

@@ -164,7 +164,7 @@ export async function attach(
     logs,
     verdicts: { get: () => known, set: (verdict) => (known = verdict) },
     lost: () => undefined,
-    attempts: null,
+    attempt: null,
     tasks,
     questions,
     runsUnasked: false,

@@ -11,6 +11,16 @@ export interface Down {
   readonly reason: string
 }
 
+/** One session's part in them. */
+export interface Attempt {
+  /** It starts the server. Throws ERR_SERVER_UNAVAILABLE where that is before its time */
+  readonly begin: () => void
+  /** What it began has ended, and nobody asked for it */
+  readonly lost: (lost: Lost) => void
+  /** What it began is ready */
+  readonly ready: () => void
+}
+
 /**
  * Paces the starts of a server that never became ready, as `restart` has it: the next one not before its time, and none after
  * `start_attempts` in a row, until `clear`. What was ready, and what never ran for want of something else, is not counted; nor
@@ -20,6 +30,8 @@ export class Attempts {
   readonly #server: ServerSettings
   readonly #schedule: RestartSchedule
   #lost: { readonly reason: string; readonly next: Due | null } | null = null
+  /** Losses that were counted */
+  #losses = 0
 
   constructor(server: ServerSettings, random: () => number) {
     this.#server = server
@@ -36,15 +48,26 @@ export class Attempts {
       : { state: 'pending', reason: notYet(name, reason, next.at.toISOString()) }
   }
 
-  /** Throws ERR_SERVER_UNAVAILABLE where a session would start it before its time. */
-  require(): void {
-    const { down } = this
-    if (down !== null) throw unavailable(this.#server.name, down.reason)
+  /** For one more session. */
+  attempt(): Attempt {
+    let begun = 0
+    return {
+      begin: () => (begun = this.#begin()),
+      lost: (lost) => this.#lose(begun, lost),
+      ready: () => this.clear(),
+    }
   }
 
-  /** A session's process has ended, and nobody asked for it. */
-  lost({ reason, readyMs, retryable, isNoTry = false, needsAuth = false }: Lost): void {
-    if (readyMs !== null || !retryable || isNoTry || needsAuth) return
+  #begin(): number {
+    const { down } = this
+    if (down !== null) throw unavailable(this.#server.name, down.reason)
+    return this.#losses
+  }
+
+  /** What had begun before a loss was counted is of the same try: sessions that come at once are one. */
+  #lose(begun: number, { reason, readyMs, retryable, isNoTry = false, needsAuth = false }: Lost): void {
+    if (readyMs !== null || !retryable || isNoTry || needsAuth || begun !== this.#losses) return
+    this.#losses++
     const verdict = this.#schedule.after({ readyMs, retryable })
     this.#lost?.next?.cancel()
     const next = verdict.action === 'retry' ? new Due(verdict.delayMs, () => (this.#lost = null)) : null
@@ -53,6 +76,7 @@ export class Attempts {
 
   /** One is ready, or somebody asked for a start in so many words. */
   clear(): void {
+    this.#losses++
     this.#schedule.reset()
     this.#lost?.next?.cancel()
     this.#lost = null

@@ -58,14 +58,14 @@ export class SessionInstances {
 
   /** Launches it, where the server may be tried by now. Fails as a launch does. */
   async start(instance: Serving): Promise<Running> {
-    this.#options.attempts?.require()
+    this.#options.attempt?.begin()
     return instance.start()
   }
 
   /** It serves: whatever its server failed at before is past. */
   ready(instance: Serving): void {
     instance.ready()
-    this.#options.attempts?.clear()
+    this.#options.attempt?.ready()
   }
 
   /** Why its session ends whose process has closed its output: `left`, where the host was gone by then. Else that is a loss. */

@@ -8,7 +8,7 @@ import type { Caller, Ports } from '../ports.ts'
 import type { Verdicts } from '../message/probe.ts'
 import type { Questions } from '../questions/questions.ts'
 import type { SharedDoor } from '../shared/serving.ts'
-import type { Attempts } from './attempts.ts'
+import type { Attempt } from './attempts.ts'
 import type { TaskIds } from '../lanes/tasks.ts'
 
 export interface SessionOptions {
@@ -22,8 +22,8 @@ export interface SessionOptions {
   readonly verdicts: Verdicts
   /** Told of an end that nobody asked for */
   readonly lost: (lost: Lost) => void
-  /** What this caller's sessions have tried of the server, or null where nobody counts */
-  readonly attempts: Attempts | null
+  /** Its part in what this caller's sessions have tried of the server, or null where nobody counts */
+  readonly attempt: Attempt | null
   /** The tasks of this caller at this server */
   readonly tasks: TaskIds
   /** What this server has asked this caller by results */
@@ -60,6 +60,6 @@ export function unanswered(options: SessionOptions): SallyportError {
 
 /** Counts a loss, by this caller's sessions and by the server. */
 export function lose(options: SessionOptions, lost: Lost): void {
-  options.attempts?.lost(lost)
+  options.attempt?.lost(lost)
   options.lost(lost)
 }

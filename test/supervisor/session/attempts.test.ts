@@ -57,6 +57,16 @@ test('after `start_attempts` tries none is made any more before an operator star
   expect(error?.message).not.toContain('no session starts it again')
 })
 
+test('sessions that come at the same time are one try', async () => {
+  await using all = await failing('crash-at-start.mjs')
+  for (const told of await Promise.all([1, 2, 3, 4, 5].map(() => tries(all))))
+    expect(told).toMatchObject(refused(ended))
+  expect(all.supervisor.get(operator, 'fixture')).toMatchObject({
+    state: 'pending',
+    reason: expect.stringMatching(/can start it again in (59|60) s/),
+  })
+})
+
 test('a server that does not answer the handshake is counted as one that ends', async () => {
   const timeouts = { ...serverSettings('echo.mjs').timeouts, initializeMs: 300 }
   await using all = await failing('never-initialize.mjs', { timeouts })
