@@ -11,7 +11,7 @@ import type { Lost } from './instance/life.ts'
 import { LogRing } from './instance/log-ring.ts'
 import { hasProcess } from './instance/states.ts'
 import type { Caller, Policy, Ports } from './ports.ts'
-import type { Era, Verdicts } from './message/probe.ts'
+import { Eras } from './message/probe.ts'
 import { StormWatch } from './instance/restart.ts'
 import { Questions } from './questions/questions.ts'
 import { Session } from './session/session.ts'
@@ -43,7 +43,7 @@ export class RegisteredServer implements AsyncDisposable {
   readonly #questions: Map<string, Questions>
   readonly #attempts = new Map<string, Attempts>()
   readonly #storm: StormWatch
-  #era: Era | null = null
+  readonly #eras = new Eras()
   #quarantined: string | null = null
   /** When the last quarantine has stopped everything */
   #halted = Promise.resolve()
@@ -120,6 +120,7 @@ export class RegisteredServer implements AsyncDisposable {
   /** Starts the caller's control instance, and lets sessions start theirs again: whatever made them give up is forgotten. */
   async start(caller: Caller, waiting: { readonly signal: AbortSignal }): Promise<InstanceView> {
     for (const [principal, attempts] of this.#attempts) if (sees(caller, principal)) attempts.clear()
+    this.#eras.forget((principal) => sees(caller, principal))
     const slot = this.slot(caller.principal.id)
     await slot.start(waiting)
     return slot.view()
@@ -136,7 +137,7 @@ export class RegisteredServer implements AsyncDisposable {
       ports: { ...policy, launch, emit, pools },
       toolLimit: policy.settings.tools.perServer,
       logs: this.logs,
-      verdicts: isShared ? { get: () => 'modern', set: () => undefined } : this.#verdicts,
+      verdicts: isShared ? { get: () => 'modern', set: () => undefined } : this.#eras.of(caller.principal.id),
       runsUnasked: false,
       shared: isShared ? this.slot(caller.principal.id) : null,
       lost: (loss) => void this.#lost(loss),
@@ -255,10 +256,6 @@ export class RegisteredServer implements AsyncDisposable {
 
   #drain(reason: string): Promise<void> {
     return this.#ports.pools.drain(this.settings.name, reason)
-  }
-
-  get #verdicts(): Verdicts {
-    return { get: () => this.#era, set: (era) => (this.#era = era) }
   }
 
   #instances(caller: Caller): readonly InstanceView[] {

@@ -13,7 +13,7 @@ import { listenAsks } from './listen.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
 import { confideAnswer, confideAnswers, tooLate } from './person.ts'
 import { serverMay } from '../questions/server-may.ts'
-import { whyNotShared } from '../shared/refusal.ts'
+import { saysWhoSpeaks, whyNotShared } from '../shared/refusal.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
 /** Judges lines of the host; answers those that do not pass. */
@@ -159,7 +159,8 @@ export class HostLane {
       talk.introduced = { params: wordsOf(request.text, request.params) ?? '{}', initialized: null }
       this.#wire.initializing()
     }
-    if (route === 'probe' && (talk.isLegacy || !this.#wire.probing(request.id))) {
+    const probe = { id: request.id, isWhole: route === 'probe' && saysWhoSpeaks(request) }
+    if (route === 'probe' && (talk.isLegacy || !this.#wire.probing(probe))) {
       this.#wire.toHost(unknownMethodLine(request.id))
       return 'drop'
     }

@@ -6,6 +6,7 @@ import type { Notification, Response } from '../message/envelope.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import type { SessionHolding } from './holding.ts'
 import type { MessageId } from '../message/message-id.ts'
+import type { Probe } from '../message/probe.ts'
 import type { Questions } from '../questions/questions.ts'
 
 /** What becomes of a line: it passes byte for byte, it does not, or another stands in its place. */
@@ -27,7 +28,7 @@ export interface Wire {
   /** The host said `initialize`: the era of handshakes has begun */
   initializing(): void
   /** The host said `server/discover`; true lets it go to the server */
-  probing(id: MessageId): boolean
+  probing(probe: Probe): boolean
   /** The server answered one of the host's requests; false keeps the answer from the host */
   answered(request: HostRequest, response: Response): boolean
   /** The server's answer to one of the host's requests can't be read */

@@ -8,11 +8,10 @@ import { boundless } from '../../schema/room.ts'
 import { unknownMethodLine } from '../message/answers.ts'
 import { Conversation, type HostRequest } from '../lanes/conversation.ts'
 import type { Response } from '../message/envelope.ts'
-import type { MessageId } from '../message/message-id.ts'
 import { Notes } from '../instance/notes.ts'
 import type { SessionEnd } from '../ports.ts'
 import { closeStream, hostLeft, sessionEnd } from '../instance/process-end.ts'
-import { isModernAnswer } from '../message/probe.ts'
+import { isLegacyAnswer, isModernAnswer, type Probe } from '../message/probe.ts'
 import { Relay } from '../lanes/relay.ts'
 import { afterLoss, type Phase, type SessionOptions, unanswered } from './options.ts'
 import { SessionBoundary } from './boundary.ts'
@@ -34,7 +33,7 @@ export class Session implements AsyncDisposable {
   #relay: Relay | null = null
   #host: Duplex | null = null
   #deadline: NodeJS.Timeout | undefined
-  #probe: MessageId | null = null
+  #probe: Probe | null = null
   #left: typeof hostLeft | null = null
   readonly #boundary: SessionBoundary
 
@@ -81,7 +80,7 @@ export class Session implements AsyncDisposable {
         gate: ports.gate,
         talk: this.#talk,
         initializing: () => this.#initializing(),
-        probing: (id) => this.#probing(id),
+        probing: (probe) => this.#probing(probe),
         answered: (request, response) => this.#answered(request, response),
         ...this.#boundary.wire(),
       },
@@ -155,23 +154,21 @@ export class Session implements AsyncDisposable {
     return true
   }
 
-  // A probe: the host asks which era the server is of, and some servers of the old one die of the question.
-
-  /** Returns whether the question goes to a server at all. */
-  #probing(id: MessageId): boolean {
+  /** The host asks which era the server is of, and some of the old one die of the question. Returns whether it goes to a server at all. */
+  #probing(probe: Probe): boolean {
     if (this.#phase !== 'idle') return true
     const known = this.#options.verdicts.get()
     if (known === 'legacy') return false
-    if (known === null) this.#probe = id
+    if (known === null) this.#probe = probe
     return true
   }
 
-  async #startProbe(id: MessageId): Promise<void> {
+  async #startProbe(probe: Probe): Promise<void> {
     this.#phase = 'probing'
     const instance = this.#instances.add(() => ({ event: 'ended' }))
     this.#instances.serving = instance
     const { initializeMs } = this.#options.server.timeouts
-    this.#deadline = setTimeout(() => this.#goLegacy(instance, id, 'no answer in time', false), initializeMs)
+    this.#deadline = setTimeout(() => this.#goLegacy(instance, probe, 'no answer in time'), initializeMs)
     try {
       const process = await this.#instances.start(instance)
       if (this.#instances.serving !== instance) return void process.stdout.resume()
@@ -185,9 +182,10 @@ export class Session implements AsyncDisposable {
 
   #probed(request: HostRequest, response: Response): boolean {
     clearTimeout(this.#deadline)
+    const isKnown = this.#probe?.isWhole === true && isLegacyAnswer(response)
     this.#probe = null
     if (!isModernAnswer(response)) {
-      this.#goLegacy(this.#instances.serving, null, 'it answered with an error', true)
+      this.#goLegacy(this.#instances.serving, null, 'it answered with an error', isKnown)
       return true
     }
     this.#options.verdicts.set('modern')
@@ -199,21 +197,22 @@ export class Session implements AsyncDisposable {
     return true
   }
 
-  /** The instance goes; the next message starts a fresh one. `id` is answered where the server did not. */
-  #goLegacy(instance: Serving | null, id: MessageId | null, reason: string, isCertain: boolean): void {
+  /** The instance goes; the next message starts a fresh one. `probe` is answered where the server did not. */
+  #goLegacy(instance: Serving | null, probe: Probe | null, reason: string, isKnown = false): void {
     if (this.#phase !== 'probing' || instance !== this.#instances.serving) return
     clearTimeout(this.#deadline)
-    if (isCertain) this.#options.verdicts.set('legacy')
+    if (isKnown) this.#options.verdicts.set('legacy')
     this.#note('session/probed', { era: 'legacy', reason })
     this.#retire(reason)
-    if (id !== null && this.#talk.settle(id.key) !== null) this.#relay?.answer(unknownMethodLine(id))
+    if (probe !== null && this.#talk.settle(probe.id.key) !== null)
+      this.#relay?.answer(unknownMethodLine(probe.id))
     if (this.#relay?.isHolding === true || this.#boundary.isWaiting) void this.#start()
   }
 
   /** The host does not wait for the probe any longer: it says `initialize`, which answers the question. */
   #initializing(): void {
     if (this.#phase === 'probing')
-      this.#goLegacy(this.#instances.serving, this.#probe, 'the host went on with initialize', false)
+      this.#goLegacy(this.#instances.serving, this.#probe, 'the host went on with initialize')
   }
 
   #retire(reason: string): void {
@@ -239,7 +238,7 @@ export class Session implements AsyncDisposable {
     const instance = this.#instances.serving
     if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
     if (this.#options.shared !== null) return // the end of the process is told apart
-    if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it closed its output', true)
+    if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it closed its output')
     void this.#instances.whyClosed(instance, process, () => this.#left).then((why) => this.#end(why, null))
   }
 
@@ -247,7 +246,7 @@ export class Session implements AsyncDisposable {
   #watch(instance: Serving, process: SandboxProcess): void {
     void process.ended.then(() => {
       if (this.#instances.serving !== instance) return undefined
-      if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it ended', true)
+      if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it ended')
       if (this.#options.shared === null) return this.#end(this.#left, null)
       return this.#lost(unavailable(this.#options.server.name, instance.reason))
     })

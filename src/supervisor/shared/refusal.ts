@@ -47,6 +47,9 @@ interface Lacking {
   readonly requested: string | null
 }
 
+/** Whether a request says that it is of that version, and all that belongs to it. */
+export const saysWhoSpeaks = (request: Request): boolean => lackingIn(request) === null
+
 /** Null where nothing is lacking. Each is said once, in words that nobody could read otherwise. */
 function lackingIn({ method, text, params }: Request): Lacking | null {
   const meta = metaOf(text, params)

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { Eras } from '../../../src/supervisor/message/probe.ts'
 import { attach } from '../../support/attach.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fixture } from '../../support/plain-launch.ts'
 import { serverSettings } from '../../support/server-settings.ts'
+import { speaker } from '../../support/speaker.ts'
 
 const ofKind = (kind: string) =>
   serverSettings('discover.mjs', {
@@ -10,6 +12,7 @@ const ofKind = (kind: string) =>
     timeouts: { initializeMs: kind === 'silent' ? 400 : 10_000, callMs: 5000, idleMs: 60_000 },
   })
 
+const whole = { jsonrpc: '2.0', id: 'd', method: 'server/discover', params: { _meta: speaker } }
 const discover = { jsonrpc: '2.0', id: 'd', method: 'server/discover', params: {} }
 const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25' } }
 
@@ -34,7 +37,7 @@ test.each(['dies', 'error'])(
     host.send(initialize)
     expect((await host.answer(0)).result).toMatchObject({ serverInfo: { name: kind } })
     expect(host.launches()).toBe(2)
-    expect(host.era()).toBe('legacy')
+    expect(host.era()).toBe(null)
     const ended = () => host.eventsOf('instance/state').some(({ detail }) => detail['to'] === 'stopped')
     await eventually(ended)
     for (const id of Array.from({ length: 20 }, (_, n) => n + 1)) {
@@ -44,6 +47,32 @@ test.each(['dies', 'error'])(
     expect(host.eventsOf('session/ended')).toEqual([])
   },
 )
+
+test.each([
+  ['it has no such method', ofKind('error'), whole, 'legacy'],
+  ['it has no such method, to a question that does not say who asks', ofKind('error'), discover, null],
+  ['it ended', ofKind('dies'), whole, null],
+  ['another error', ofKind('refuses'), whole, null],
+])(
+  'of a server that answers %s its era is remembered only where that is sure',
+  async (_, server, question, era) => {
+    await using host = await attach(server)
+    host.send(question)
+    await host.answer('d')
+    host.send(initialize)
+    expect((await host.answer(0)).result).toBeDefined()
+    expect(host.era()).toBe(era)
+  },
+)
+
+test('what one caller’s question came to is nothing to another, and a start forgets it', () => {
+  const eras = new Eras()
+  eras.of('1').set('legacy')
+  eras.of('2').set('modern')
+  expect([eras.of('1').get(), eras.of('2').get(), eras.of('3').get()]).toEqual(['legacy', 'modern', null])
+  eras.forget((principal) => principal === '1')
+  expect([eras.of('1').get(), eras.of('2').get()]).toEqual([null, 'modern'])
+})
 
 test("a server's own error answer to the probe reaches the host byte for byte", async () => {
   await using host = await attach(ofKind('error'))
