@@ -69,9 +69,9 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
         released.push('quarantine')
       if (released.length > 0) return { released }
       const standing = [
-        ...ledger.holds(),
-        ...ledger.quarantined().map(({ server }) => ({ name: server })),
-      ].map((one) => one.name)
+        ...(what === 'quarantine' ? [] : ledger.holds().map((one) => one.name)),
+        ...(what === 'hold' ? [] : ledger.quarantined().map(({ server }) => server)),
+      ]
       throw new SallyportError(
         'ERR_HOLD_NOT_FOUND',
         `nothing is ${whatStands(what)} under ${JSON.stringify(name)}${meant(name, standing)}; see sallyport hold`,
