@@ -1,6 +1,6 @@
 // The facts that a ledger is made of, as the journal holds them; only these change what may be called.
 import type { Proposal } from '../schema/governor.ts'
-import type { AcceptedSurface, AcceptedTool } from './declaration.ts'
+import { type AcceptedSurface, type AcceptedTool, identityOf } from './declaration.ts'
 import type { TrustRecord, Violation } from './trust.ts'
 
 /** A fact, as the journal holds it; the daemon's tests hold writer and reader together. */
@@ -40,6 +40,8 @@ export interface OutcomeBody {
   readonly kind: Proposal['kind']
   readonly subject: string
   readonly outcome: string
+  /** What was called; records of before say none. What was begun under another acceptance is no evidence under this one */
+  readonly identity?: string
   /** Epoch under which it was admitted: what was begun before a reset is no evidence after it */
   readonly trust_epoch: number
 }
@@ -117,6 +119,15 @@ export const haltOf = (
     : { server, origin, owner, failure, reason }
 
 const isForDeed = ({ failure }: Pick<QuarantineBody, 'failure'>): boolean => failure.startsWith('MP-FH-')
+
+/** Whether a good call speaks for the tool as it is accepted now, whatever other code did. */
+export const isEvidence = (
+  { subject, identity, trust_epoch }: OutcomeBody,
+  { epoch }: Pick<TrustRecord, 'epoch'>,
+  accepted: AcceptedSurface | null,
+): boolean =>
+  trust_epoch === epoch &&
+  (identity === undefined || accepted === null || identity === identityOf(accepted, subject))
 
 /** A surface as it is looked up. */
 export const unfold = (body: AcceptedBody): AcceptedSurface => ({

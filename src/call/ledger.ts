@@ -7,6 +7,7 @@ import {
   haltOf,
   type HoldBody,
   holdOf,
+  isEvidence,
   type QuarantineBody,
   type SavedLedger,
   type StrictFact,
@@ -89,7 +90,9 @@ export class Ledger {
       case 'call.outcome':
         if (fact.body.outcome === 'result' && fact.body.kind === 'tool')
           this.#update(fact.body.server, fact.body.subject, (it) =>
-            fact.body.trust_epoch === it.epoch ? afterSuccess(it, this.#thresholds) : it,
+            isEvidence(fact.body, it, this.accepted(fact.body.server))
+              ? afterSuccess(it, this.#thresholds)
+              : it,
           )
         break
       case 'trust.violated':
@@ -122,9 +125,7 @@ export class Ledger {
   }
 
   /** Lets a fact have effect before it is durable; what it ends stays ended until `arrived` says that it was applied. */
-  anticipate(fact: StrictFact): void {
-    this.#ahead.add(fact)
-  }
+  anticipate = (fact: StrictFact): void => this.#ahead.add(fact)
 
   /** A fact that had effect ahead of its record is applied now. */
   arrived = (fact: StrictFact): void => this.#ahead.delete(fact)

@@ -95,6 +95,20 @@ describe('what a tool has earned', () => {
     expect(trust()).toMatchObject({ tier: 'untrusted', evidence: 0 })
   })
 
+  test('is of the acceptance under which it was called: what other code did is no evidence', () => {
+    const fresh = new Ledger({ provisionalAfter: 1, trustedAfter: 2 })
+    fresh.apply({ type: 'surface.accepted', body: accepted })
+    const begun = { ...good.body, identity: 'files/read_file@1#1', trust_epoch: 0 }
+    fresh.apply({
+      type: 'surface.accepted',
+      body: { ...accepted, codeDigest: 'other', declarationVersion: 2 },
+    })
+    fresh.apply({ type: 'call.outcome', body: begun })
+    expect(fresh.trust('files', 'read_file').evidence).toBe(0)
+    fresh.apply({ type: 'call.outcome', body: { ...begun, identity: 'files/read_file@1#2' } })
+    expect(fresh.trust('files', 'read_file').evidence).toBe(1)
+  })
+
   test('stays where the same server is accepted again, or another one goes', () => {
     ledger.apply({ type: 'surface.accepted', body: { ...accepted, declarationVersion: 2 } })
     ledger.apply({ type: 'server.removed', body: { server: 'file', by: '0', scope: 'registered' } })
