@@ -63,35 +63,42 @@ export const accountsFor = (body: unknown, segment: number, position: Position):
     (cut) => cut.segment === segment && cut.seq === position.seq && cut.hash === position.hash,
   ) ?? false
 
-/** The end of a segment, as the header of the next one says it. */
+/** The end of a segment, as the header says it that comes next. */
 function cutBehind(directory: string, segment: number): Cut | null {
   const continues = beginningOf(directory, segment + 1)
   return continues === null ? null : { segment, ...continues }
 }
 
-/** The position before a segment's first record, as that record says it; null where there is no such segment or record. */
+/**
+ * The position before a segment's first record, as that record says it. One that was left without a first record begins where the
+ * next one does; null where there is no such segment, or another thing stands in its first line.
+ */
 export function beginningOf(directory: string, segment: number): Position | null {
-  const head = /^\{"seq":(\d+),.*,"prev":"([0-9a-f]{64})","hash":/.exec(
-    firstLine(segmentPath(directory, segment)),
-  )
-  return head === null ? null : { seq: Number(head[1]) - 1, hash: head[2] ?? '' }
+  for (let number = segment; ; number += 1) {
+    const line = firstLine(segmentPath(directory, number))
+    const head = /^\{"seq":(\d+),.*,"prev":"([0-9a-f]{64})","hash":/.exec(line ?? '')
+    if (head !== null) return { seq: Number(head[1]) - 1, hash: head[2] ?? '' }
+    if (line === null || line.endsWith('\n')) return null
+  }
 }
 
-/** Nothing where none can be read: whoever reads the whole segment finds out why, and says so. */
-function firstLine(path: string): string {
+/** All of it where it has no end; null where none can be read: whoever reads the whole segment finds out why, and says so. */
+function firstLine(path: string): string | null {
   try {
     const fd = openSync(path, segmentFlags)
     try {
-      if (!fstatSync(fd).isFile()) return ''
+      if (!fstatSync(fd).isFile()) return null
       const bytes = Buffer.alloc(headerBytes)
-      const [line = ''] = bytes.toString('utf8', 0, readSync(fd, bytes)).split('\n', 1)
-      return line
+      const text = bytes.toString('latin1', 0, readSync(fd, bytes))
+      const end = text.indexOf('\n') + 1
+      if (end > 0) return text.slice(0, end)
+      return text.length < headerBytes ? text : null
     } finally {
       closeSync(fd)
     }
   } catch (error) {
     if (errnoOf(error) === null || isShortage(error)) throw error
-    return ''
+    return null
   }
 }
 

@@ -79,6 +79,8 @@ class Reading {
   readonly #shortened: Verification['shortened'][number][] = []
   #head: Position
   #isAccounted: boolean
+  /** False until something was read of the segment that follows on what was let go of, the end of which is not known */
+  #isContinued: boolean
   /** What the next segment has to tell of */
   #told: Torn | null = null
 
@@ -90,6 +92,7 @@ class Reading {
     this.#segments = listSegments(directory)
     this.#first = this.#segments[0] ?? 1
     this.#isAccounted = this.#first === 1
+    this.#isContinued = this.#isAccounted
     this.#begins = this.#isAccounted ? beginning : (beginningOf(directory, this.#first) ?? beginning)
     this.#head = this.#begins
     landmarks.pass(this.#begins)
@@ -138,11 +141,11 @@ class Reading {
     if (read.flaw !== null)
       return { path, line: read.flaw.line, kind: read.flaw.kind, detail: read.flaw.detail }
     const says = JSON.stringify(tornOf(opening))
-    const isContinued = segment !== this.#first || this.#first === 1
-    if (opening !== null && isContinued && says !== JSON.stringify(this.#told)) {
+    if (opening !== null && this.#isContinued && says !== JSON.stringify(this.#told)) {
       const detail = `the segment tells of ${says} before it, found ${JSON.stringify(this.#told)}`
       return { path, line: 1, kind: 'torn', detail }
     }
+    this.#isContinued ||= opening !== null || read.torn !== null
     this.#told = read.torn ?? (opening === null ? this.#told : null)
     if (read.torn !== null) this.#torn.push(read.torn)
     return null

@@ -217,6 +217,48 @@ describe('keep_days', () => {
     expect(readdirSync(evidence)).toEqual(['1'.repeat(64)])
   })
 
+  test.each<[string, (path: string) => void]>([
+    ['nothing', (path) => writeFileSync(path, '')],
+    ['half of its first record', (path) => writeFileSync(path, '{"seq":3')],
+  ])('goes on after a segment that holds %s, and the chain is verified from there', async (_title, leave) => {
+    await life(30, keep)
+    const left = (listSegments(directory).at(-1) ?? 0) + 1
+    appendFileSync(segmentPath(directory, left - 1), '{"seq":') // which the segment after the next tells of
+    leave(segmentPath(directory, left))
+    await life(60, keep)
+    await life(61, keep)
+    age(31)
+    const before = join(root, 'before')
+    cpSync(directory, before, { recursive: true, preserveTimestamps: true })
+    expect(await start(keep)).toMatchObject({ count: 61, warned: [] })
+    expect(listSegments(directory)[0]).toBeGreaterThan(left)
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, flaw: null })
+    // A crash after any removal.
+    const gone = listSegments(before).filter((segment) => !listSegments(directory).includes(segment))
+    for (const segment of gone.toReversed()) {
+      cpSync(segmentPath(before, segment), segmentPath(directory, segment), { preserveTimestamps: true })
+      expect(verifyJournal(directory, key)).toMatchObject({ ok: true, flaw: null })
+    }
+  })
+
+  test('a segment that is missing, or whose first record is not to be read, ends what goes', async () => {
+    await life(60, keep)
+    age(31)
+    for (const spoil of [
+      (path: string) => rmSync(path),
+      (path: string) => writeFileSync(path, readFileSync(path, 'utf8').replace('"prev"', '"perv"')),
+    ]) {
+      const copy = join(root, 'copy')
+      cpSync(directory, copy, { recursive: true, preserveTimestamps: true })
+      spoil(segmentPath(copy, 3))
+      const { keeping } = counting(copy, key, keep)
+      await keeping.settled()
+      await keeping[Symbol.asyncDispose]()
+      expect(listSegments(copy)).toContain(2)
+      rmSync(copy, { recursive: true })
+    }
+  })
+
   test('a beginning that no record accounts for is found out', async () => {
     await life(60, { segmentBytes: 3000 })
     rmSync(segmentPath(directory, 1))
