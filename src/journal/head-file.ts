@@ -35,12 +35,13 @@ async function writeHead(directory: string, key: Uint8Array, { seq, hash }: Posi
 }
 
 /**
- * Writes the journal's head down at once, at most every 100 ms while it moves, and at the end. Of what came later a kill
- * leaves no trace here, which makes the file old and never wrong.
+ * Writes the journal's head down at once, at most every 100 ms while it moves or can't be written, and at the end. Of what came
+ * later a kill leaves no trace here, which makes the file old and never wrong.
  */
 export class HeadKeeper implements AsyncDisposable {
   readonly #journal: Pick<Journal, 'head' | 'moved'>
-  readonly #write: (head: Position) => Promise<void>
+  /** False where it can't be written */
+  readonly #write: (head: Position) => Promise<boolean>
   readonly #end = new AbortController()
   readonly #following: Promise<void>
 
@@ -59,6 +60,7 @@ export class HeadKeeper implements AsyncDisposable {
         if (!isFailing) warn(error)
         isFailing = true
       }
+      return !isFailing
     }
     this.#following = this.#follow(this.#end.signal)
   }
@@ -71,12 +73,12 @@ export class HeadKeeper implements AsyncDisposable {
   async #follow(signal: AbortSignal): Promise<void> {
     let written = 0
     for (;;) {
+      const isLast = signal.aborted // also where it can't be written then
       const { head } = this.#journal
-      if (head.seq !== written) await this.#write(head)
-      written = head.seq
-      const isWritten = this.#journal.head.seq === written // else it has moved meanwhile, and may not do so again
-      if (signal.aborted && isWritten) return
-      if (isWritten) await this.#journal.moved({ signal })
+      if (head.seq !== written && (await this.#write(head))) written = head.seq
+      const hasMoved = this.#journal.head.seq !== head.seq // and may not do so again
+      if (isLast && !hasMoved) return
+      if (this.#journal.head.seq === written) await this.#journal.moved({ signal })
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
     }
   }
