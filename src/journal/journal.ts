@@ -71,8 +71,8 @@ export class Journal implements AsyncDisposable {
   }
 
   /** Nothing that is written beside it now may look older than this: it would go with segments from before. */
-  get endedMs(): number {
-    return this.#tail.endedMs
+  get changedMs(): number {
+    return this.#tail.changedMs
   }
 
   /** Resolves when there are newer records than at present, or with the signal. */

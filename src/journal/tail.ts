@@ -99,9 +99,10 @@ export class Tail {
     return this.#segment?.kept.head ?? this.#head
   }
 
-  /** Last change of the segments that have ended, on the wall clock of its day: the latest one, whatever that clock says now. */
-  get endedMs(): number {
-    return this.#endedMs
+  /** Last change of the segments, the open one included, on the wall clock of its day: the latest one, whatever that clock says now. */
+  get changedMs(): number {
+    const path = this.#lastWritten
+    return path === null ? this.#endedMs : Math.max(this.#endedMs, changedMs(path))
   }
 
   /** Writes the entries as one batch; with none it opens the segment. It counts once it is kept. */
@@ -159,10 +160,15 @@ export class Tail {
   /** Throws where the segment that is written to, or was last, does not stand in the folder at that path. */
   expectIn(folder: string): void {
     const segment = this.#segment ?? this.#broken
-    const path = segment?.path ?? this.#lastPath
+    const path = this.#lastWritten
     if (path === null) return
     const { ino } = lstatSync(join(folder, basename(path)))
     if (segment !== null && ino !== segment.ino) throw new Error(`${path} was replaced: put it back`)
+  }
+
+  /** Path of the segment that is written to, or was last while there is no next one. */
+  get #lastWritten(): string | null {
+    return (this.#segment ?? this.#broken)?.path ?? this.#lastPath
   }
 
   #writeBatch(segment: Segment, entries: readonly Entry[]): void {

@@ -18,7 +18,7 @@ import { behind } from '../redactor.ts'
 import { keepIn } from './evidence-file.ts'
 
 export interface RecorderOptions {
-  readonly journal: Pick<Journal, 'add' | 'folder' | 'endedMs'>
+  readonly journal: Pick<Journal, 'add' | 'folder' | 'changedMs'>
   /** The journal's folder; long evidence goes to `evidence/` in it */
   readonly directory: string
   /** Longest request or response that a record holds whole, bytes */
@@ -201,7 +201,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     try {
       await using opened = await journal.folder()
       const folder = join(throughDescriptor(opened), 'evidence')
-      await keepIn(folder, sha256, bytes, { isSynced, notBefore: journal.endedMs })
+      await keepIn(folder, sha256, bytes, { isSynced, notBefore: journal.changedMs })
     } catch (error) {
       const path = join(directory, 'evidence')
       const why = errnoOf(error) ?? SallyportError.from(error).message

@@ -1,5 +1,5 @@
 // What of the evidence beside a journal is let go of with its segments, and where evidence is put: never what is not the journal's own.
-import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Confided } from '../../../src/credentials/confided.ts'
@@ -88,6 +88,33 @@ test('evidence that was written while the clock was behind is kept for as long a
   expect(listSegments(directory)).not.toContain(first)
   expect(readdirSync(evidence)).toHaveLength(1)
   expect(verifyJournal(directory, key)).toMatchObject({ ok: true, sidecars: 1 })
+})
+
+test('so it is where the clock was ahead while the segment before was written to, and was put back before that ended', async () => {
+  let now: number | null = null
+  const life = counting(directory, key, { ...keep, agesBy: async () => now })
+  await using _kept = life.keeping
+  await using recorder = recorderOf(life.keeping.journal)
+  const opened = (): string => segmentPath(directory, listSegments(directory).at(-1) ?? 0)
+  while (statSync(opened()).size < keep.segmentBytes)
+    await life.fold.record(life.keeping.journal, life.fold.count + 1)
+  const first = opened()
+  dated(2, [first])
+  await recorder.record('call.outcome', { call: 'c' }, { response: long }) // in the next segment
+  expect(opened()).not.toBe(first)
+  for (let n = 0; n < 3; n += 1) await nextSegment(life)
+  now = Date.now() + 33 * dayMs
+  dated(
+    32,
+    listSegments(directory)
+      .map((one) => segmentPath(directory, one))
+      .slice(1),
+  )
+  await nextSegment(life)
+  await life.keeping.settled()
+  expect(life.warned).toEqual([])
+  expect(existsSync(first)).toBe(false)
+  expect(verifyJournal(directory, key)).toMatchObject({ ok: true, flaw: null, sidecars: 1 })
 })
 
 test('nothing goes but plain files that are named as evidence is, and one that can’t go keeps none of the others', async () => {
