@@ -4,9 +4,11 @@
 // and thrown away wherever either does not hold. Each step of writing one leaves the ones before as they are:
 //
 //   sync the segment -> draft -> sync -> rename -> sync the folder -> remove what is older than the last two
+//
+// Where an end was lost, snapshots of it may lie beside those of the chain that goes on: they count for nothing in it.
 import { lstatSync, readdirSync, rmSync } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { errnoOf, isShortage } from '../lib/missing.ts'
 import { seal, unseal } from './sealed.ts'
 import { type SegmentEnd, segmentPath, textOf, throughDescriptor } from './segments.ts'
@@ -62,7 +64,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : 'it cannot be read'
 }
 
-/** Writes a snapshot whole or not at all, then lets go of all but the last two. */
+/** Writes a snapshot whole or not at all. */
 export async function writeSnapshot(
   directory: string,
   key: Uint8Array,
@@ -92,8 +94,49 @@ export async function writeSnapshot(
     throw error
   }
   await synced(folder)
-  for (const file of names(here).slice(kept)) await rm(join(folder, file), { force: true })
 }
+
+/** Of this chain the last two, of which `end` is the newest. */
+export const lastOf = (end: SegmentEnd, before: readonly SegmentEnd[]): readonly SegmentEnd[] =>
+  [end, ...before.filter(({ position }) => position.seq !== end.position.seq)].slice(0, kept)
+
+/** Once there are two of this chain, lets go of all others but those that were refused: these stay until that is on record. */
+export async function keepSnapshots(
+  directory: string,
+  own: readonly SegmentEnd[],
+  refused: readonly Unusable[],
+): Promise<void> {
+  if (own.length < kept) return
+  const spared = new Set([...namesOf(own), ...refused.map(({ path }) => basename(path))])
+  for (const file of names(directory))
+    if (!spared.has(file)) await rm(join(folderOf(directory), file), { force: true })
+}
+
+/** Removes what was refused, but where one of this chain has the name now. Nothing but plain files goes, by way of no link. */
+export async function removeRefused(
+  directory: string,
+  own: readonly SegmentEnd[],
+  refused: readonly Unusable[],
+): Promise<void> {
+  const folder = folderOf(directory)
+  if (!(await isThere(folder, 'isDirectory'))) return
+  const spared = namesOf(own)
+  for (const file of refused.map(({ path }) => basename(path)))
+    if (name.test(file) && !spared.includes(file) && (await isThere(join(folder, file), 'isFile')))
+      await rm(join(folder, file), { force: true })
+}
+
+const namesOf = (ends: readonly SegmentEnd[]): readonly string[] =>
+  ends.map(({ position }) => basename(snapshotPath('', position.seq)))
+
+const isThere = (path: string, as: 'isDirectory' | 'isFile'): Promise<boolean> =>
+  lstat(path).then(
+    (found) => found[as](),
+    (error: unknown) => {
+      if (errnoOf(error) === 'ENOENT') return false
+      throw error
+    },
+  )
 
 /**
  * Removes what a daemon that was killed as it wrote one left of it; called while nobody writes any. Nothing but a plain file of
@@ -108,10 +151,14 @@ export function removeDraft(directory: string): void {
   }
 }
 
-/** Last segment that may go: the one that the snapshot before the last adds up, so that one of the two may be unusable; else 0. */
-export function coveredSegment(directory: string, key: Uint8Array): number {
-  const usable = readSnapshots(directory, key).filter((one) => 'segment' in one)
-  return usable.length < kept ? 0 : (usable.at(-1)?.segment ?? 0)
+/**
+ * Last segment that may go: the one that the snapshot before the last of this chain adds up, so that one of the two may be
+ * unusable; else 0.
+ */
+export function coveredSegment(directory: string, key: Uint8Array, own: readonly SegmentEnd[]): number {
+  const isOwn = ({ position }: Snapshot): boolean => own.some((one) => one.position.hash === position.hash)
+  const usable = readSnapshots(directory, key).filter((one) => 'segment' in one && isOwn(one))
+  return usable.length < kept ? 0 : (own.at(-1)?.segment ?? 0)
 }
 
 function names(directory: string): readonly string[] {

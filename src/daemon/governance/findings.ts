@@ -8,7 +8,7 @@ import type { JournalRecorder } from './recorder.ts'
 
 /** Snapshots that were passed over, an end that is missing, files of owed facts that can't be used. */
 export async function recordFindings(
-  { passedOver, shortened }: Pick<Keeping, 'passedOver' | 'shortened'>,
+  keeping: Pick<Keeping, 'passedOver' | 'removePassedOver' | 'shortened'>,
   { refused }: Pick<Inherited, 'refused'>,
   recorder: Pick<JournalRecorder, 'record'>,
   emit: Emit,
@@ -17,7 +17,9 @@ export async function recordFindings(
     emit(event(told, null, { ...what }))
     await recorder.record(type, { ...what })
   }
+  const { passedOver, shortened } = keeping
   for (const snapshot of passedOver) await found('journal/snapshot-refused', 'snapshot.refused', snapshot)
+  keeping.removePassedOver()
   if (shortened !== null) await found('journal/shortened', 'journal.shortened', shortened)
   for (const file of refused) await found('journal/owed-refused', 'owed.refused', file)
 }

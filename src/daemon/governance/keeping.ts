@@ -5,12 +5,15 @@ import { HeadKeeper, readHead, type UnusableHead } from '../../journal/head-file
 import { Journal, type JournalOptions } from '../../journal/journal.ts'
 import { type Pruned, pruneJournal } from '../../journal/prune.ts'
 import type { Position } from '../../journal/record.ts'
-import { beginning, type SegmentEnd } from '../../journal/segments.ts'
+import { beginning, type SegmentEnd, throughDescriptor } from '../../journal/segments.ts'
 import { removeDrafts } from '../../journal/sidecars.ts'
 import {
   coveredSegment,
+  keepSnapshots,
+  lastOf,
   readSnapshots,
   removeDraft,
+  removeRefused,
   type Snapshot,
   type Unusable,
   writeSnapshot,
@@ -64,6 +67,10 @@ export class Keeping implements AsyncDisposable {
   readonly shortened: Shortened | null
   readonly #options: KeepingOptions
   readonly #timer: NodeJS.Timeout | null
+  /** The snapshots of this chain, newest first: the one that the start folded, and those written since */
+  #own: readonly SegmentEnd[]
+  /** What was passed over and may lie there still */
+  #refused: readonly Unusable[]
   /** Last segment that is dispensable though a snapshot should turn out unusable */
   #covered = 0
   #letGo = 0
@@ -71,10 +78,12 @@ export class Keeping implements AsyncDisposable {
   #isClosing = false
   #head: HeadKeeper | null = null
 
-  private constructor(options: KeepingOptions, passedOver: readonly Unusable[], open: Opening) {
+  private constructor(options: KeepingOptions, passedOver: readonly Unusable[], from: Snapshot | null) {
     this.#options = options
     this.passedOver = passedOver
-    const opened = open((end) => this.#closed(end))
+    this.#refused = passedOver
+    this.#own = from === null ? [] : [from]
+    const opened = begin(options, from, (end) => this.#closed(end))
     this.journal = opened.journal
     this.shortened = opened.shortened
     this.#timer = options.keepDays === 0 ? null : setInterval(() => this.#prune(), lookMs).unref()
@@ -96,7 +105,7 @@ export class Keeping implements AsyncDisposable {
         continue
       }
       try {
-        return new Keeping(options, passedOver, (closed) => begin(options, candidate, closed))
+        return new Keeping(options, passedOver, candidate)
       } catch (error) {
         if (candidate === null || !isCorrupt(error)) throw error
         passedOver.push({ path: snapshotPath(directory, candidate.position.seq), reason: error.message })
@@ -110,6 +119,16 @@ export class Keeping implements AsyncDisposable {
     const { directory, key, warn: tell } = this.#options
     const warn = (error: unknown): void => tell('head', SallyportError.from(error))
     this.#head ??= new HeadKeeper(this.journal, { directory, key, warn })
+  }
+
+  /** Of the snapshots that were passed over none stays, now that records tell of them. */
+  removePassedOver(): void {
+    if (this.#refused.length === 0) return
+    this.#then('snapshot', async () => {
+      await using folder = await this.journal.folder()
+      await removeRefused(throughDescriptor(folder), this.#own, this.#refused)
+      this.#refused = []
+    })
   }
 
   /** Number of the last record that `keepDays` let go of in this life, or is about to; 0 where there is none. */
@@ -139,7 +158,10 @@ export class Keeping implements AsyncDisposable {
     )
     this.#then('snapshot', async () => {
       await writeSnapshot(directory, key, end, state)
-      this.#covered = coveredSegment(directory, key)
+      this.#own = lastOf(end, this.#own)
+      this.#covered = coveredSegment(directory, key, this.#own)
+      await using folder = await this.journal.folder()
+      await keepSnapshots(throughDescriptor(folder), this.#own, this.#refused)
     })
     this.#prune()
   }
@@ -168,7 +190,6 @@ export class Keeping implements AsyncDisposable {
 
 type Closed = (end: SegmentEnd) => void
 type Opened = Pick<Keeping, 'journal' | 'shortened'>
-type Opening = (closed: Closed) => Opened
 
 function begin(options: KeepingOptions, from: Snapshot | null, closed: Closed): Opened {
   const { directory, key, folds, keepDays } = options

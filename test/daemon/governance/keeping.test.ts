@@ -20,6 +20,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { recordFindings } from '../../../src/daemon/governance/findings.ts'
 import { Journal } from '../../../src/journal/journal.ts'
 import { listSegments, segmentPath } from '../../../src/journal/segments.ts'
 import { verifyJournal } from '../../../src/journal/verify.ts'
@@ -286,6 +287,54 @@ describe('keep_days', () => {
       expect(await start(keep)).toMatchObject({ count: 60, warned: [] })
       expect(existsSync(segmentPath(directory, gone[0] ?? 0))).toBe(false)
     }
+  })
+
+  describe('where an end was lost with snapshots of it', () => {
+    /** Leaves the first two segments, and both snapshots, which are of places behind them. */
+    const lost = async (): Promise<readonly string[]> => {
+      await life(60, { segmentBytes: 3000 })
+      await life(61, { segmentBytes: 3000 })
+      for (const segment of listSegments(directory).slice(2)) rmSync(segmentPath(directory, segment))
+      return snapshots()
+    }
+
+    test('goes by those of this chain alone', async () => {
+      const refused = await lost()
+      await life(20, keep)
+      expect(snapshots()).toEqual(expect.arrayContaining([...refused])) // since no record tells of it
+      await life(35, keep)
+      age(31)
+      const [first] = listSegments(directory)
+      await life(50, keep)
+      expect(listSegments(directory)).not.toContain(first)
+      expect(await start(keep)).toMatchObject({ count: 50, warned: [] })
+    })
+
+    test('those go once records tell of them', async () => {
+      const refused = await lost()
+      {
+        const { keeping, fold, warned } = open(keep)
+        await using _kept = keeping
+        const recorded: unknown[] = []
+        const record = async (type: 'snapshot.refused', body: Readonly<Record<string, unknown>>) => {
+          expect(snapshots()).toEqual(expect.arrayContaining([...refused]))
+          recorded.push(body)
+          const place = await keeping.journal.append({ type, body: JSON.stringify(body) })
+          fold.fold({ type, body, ...place })
+          await keeping.settled()
+          return place
+        }
+        await recordFindings(keeping, { refused: [] }, { record }, () => undefined)
+        await keeping.settled()
+        expect(recorded).toEqual(keeping.passedOver)
+        expect(recorded).toHaveLength(2)
+        expect(snapshots()).toEqual([expect.stringMatching(/json$/)])
+        expect(refused).not.toContain(snapshots()[0])
+        expect(warned).toEqual([])
+      }
+      expect(verifyJournal(directory, key)).toMatchObject({ ok: true, flaw: null })
+      expect(await start(keep)).toMatchObject({ passedOver: [], warned: [] })
+    })
   })
 
   test('without a snapshot that can be used, what is left is not taken for all', async () => {
