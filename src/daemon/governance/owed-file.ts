@@ -40,6 +40,8 @@ export interface Inherited {
 }
 
 interface Owed {
+  /** Greater than in all that was written before; files of earlier versions have none */
+  readonly count?: number
   readonly debts: readonly Debt[]
 }
 
@@ -47,33 +49,42 @@ interface Owed {
 export class OwedFile {
   readonly #options: OwedOptions
   #isThere = false
+  /** Of what was read or written last */
+  #count = 0
 
   constructor(options: OwedOptions) {
     this.#options = options
   }
 
-  /** What the last life left; the same whichever path has it. Nothing is removed before `clear`. */
+  /** What the last life left: where a path did not take all that was written, what another has that is newer. Nothing is removed before `clear`. */
   read(): Inherited {
     const { paths, key } = this.#options
     const refused: Inherited['refused'][number][] = []
-    let debts: readonly Debt[] = []
+    let newest: Required<Owed> = { count: 0, debts: [] }
     for (const path of paths)
       try {
         removeDraft(path)
-        const found = (unseal('owed', textOf(path), key) as Owed).debts
-        if (found.length > debts.length) debts = found
+        const { count = 0, debts } = unseal('owed', textOf(path), key) as Owed
+        const isLonger = count === newest.count && debts.length > newest.debts.length
+        if (count > newest.count || isLonger) newest = { count, debts }
         this.#isThere = true
       } catch (error) {
         if (isMissing(error)) continue
         refused.push({ path, reason: error instanceof Error ? error.message : 'it cannot be read' })
       }
-    return { debts, refused }
+    this.#count = newest.count
+    return { debts: newest.debts, refused }
   }
 
   /** Puts these in the place of what was there. */
   write(debts: readonly Debt[]): void {
     const { paths, key, redactor, warn } = this.#options
-    const text = seal('owed', `"debts":${redactor.redact(JSON.stringify(debts)).text}`, key)
+    this.#count += 1
+    const text = seal(
+      'owed',
+      `"count":${this.#count},"debts":${redactor.redact(JSON.stringify(debts)).text}`,
+      key,
+    )
     let failure: unknown = null
     let written = 0
     for (const path of paths)
