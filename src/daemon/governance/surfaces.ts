@@ -53,6 +53,8 @@ export interface SurfacePorts extends Reading {
 export class Surfaces {
   readonly #ports: SurfacePorts
   readonly #inTurn = turnsByName()
+  /** Tool -> what it was blamed for being, until that it is so is on record: each look finds it again */
+  readonly #blamed = new Map<string, string>()
 
   constructor(ports: SurfacePorts) {
     this.#ports = ports
@@ -214,14 +216,17 @@ export class Surfaces {
     const fresh = names.filter((name) => ledger.told(server, name) !== (digests.get(name) ?? ''))
     if (fresh.length === 0) return
     const became = Object.fromEntries(fresh.map((name) => [name, digests.get(name) ?? '']))
-    const tools = fresh.filter((name) => name !== everythingElse)
-    if (tools.length < fresh.length) consequences.elseChanged(server)
+    const isBlamed = (name: string): boolean => this.#blamed.get(`${server}/${name}`) === became[name]
+    const tools = fresh.filter((name) => name !== everythingElse && !isBlamed(name))
+    for (const name of tools) this.#blamed.set(`${server}/${name}`, became[name] ?? '')
+    if (fresh.includes(everythingElse)) consequences.elseChanged(server)
     const why = 'it is listed otherwise than when it was accepted'
     // Trust goes first: of a daemon that is killed in between, the next one finds the change again.
     await Promise.all([
       tools.length === 0 ? null : consequences.violate(server, tools, 'MP-FH-003', why),
       add({ type: 'surface.changed', body: { server, became } }),
     ])
+    for (const name of fresh) this.#blamed.delete(`${server}/${name}`)
     emit(event('surface/changed', server, { tools: fresh, failure: 'MP-FH-003' }))
   }
 
@@ -232,6 +237,8 @@ export class Surfaces {
   ): Promise<void> {
     const { ledger, add, emit } = this.#ports
     const tools = [...accepted.tools].map(([name, { surfaceDigest }]) => [name, surfaceDigest] as const)
+    for (const [name, digest] of tools)
+      if (digests.get(name) === digest) this.#blamed.delete(`${server}/${name}`)
     const back = [...tools, [everythingElse, accepted.restDigest] as const].filter(([name, digest]) => {
       const isListed = (name === everythingElse ? rest?.restDigest : digests.get(name)) === digest
       return isListed && (ledger.told(server, name) ?? digest) !== digest
