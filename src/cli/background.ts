@@ -9,9 +9,10 @@ import { connect } from '../client/client.ts'
 import type { Host } from '../config/host.ts'
 import { type Named, onNamed } from '../config/named-file.ts'
 import { isErrorCode, SallyportError } from '../errors.ts'
+import type { Hello } from '../rpc/protocol.ts'
 import { prepareStateDir } from '../rpc/runtime-dir.ts'
 import { openLog } from './daemon-log.ts'
-import { visible } from './output.ts'
+import { hint, visible } from './output.ts'
 import { type OwnScope, ownScope } from './own-scope.ts'
 
 export interface BackgroundOptions {
@@ -28,12 +29,17 @@ export interface BackgroundOptions {
 const startMs = 40_000
 
 /**
- * Returns once a daemon answers on the runtime directory. Where several start at once, one wins and all return. Throws the
- * daemon's own complaint where it can't run, and ERR_DAEMON_UNAVAILABLE where none answers within 40 s: then its own is ended.
+ * Returns once a daemon answers on the runtime directory, and says so of one that did before. Where several start at once, one
+ * wins and all return. Throws the daemon's own complaint where it can't run, and ERR_DAEMON_UNAVAILABLE where none answers
+ * within 40 s: then its own is ended.
  */
 export async function startInBackground(options: BackgroundOptions): Promise<void> {
   const { runtimeDir, stateDir } = options
-  if (await answers(runtimeDir)) return
+  const former = await answering(runtimeDir)
+  if (former !== null)
+    return hint(
+      `daemon ${former.pid} already serves ${runtimeDir}; sallyport reload has it read its file again`,
+    )
   await prepareStateDir(stateDir)
   const path = join(stateDir, 'daemon.log')
   const mend = 'move what is there, or choose another folder with --state'
@@ -45,7 +51,7 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
   const child = start(options, scope, log)
   try {
     for (; performance.now() < end; await delay(20)) {
-      if (await answers(runtimeDir)) return
+      if ((await answering(runtimeDir)) !== null) return
       const hasEnded = child.exitCode !== null || child.signalCode !== null
       if (hasEnded && !isAnother(lastWords(log, from), runtimeDir)) break
     }
@@ -77,12 +83,13 @@ function start(
   })
 }
 
-async function answers(runtimeDir: string): Promise<boolean> {
+/** Null where no daemon answers. */
+async function answering(runtimeDir: string): Promise<Hello | null> {
   try {
-    await using _client = await connect({ at: { runtimeDir } })
-    return true
+    await using client = await connect({ at: { runtimeDir } })
+    return client.hello
   } catch (error) {
-    if (error instanceof SallyportError && error.code === 'ERR_DAEMON_UNAVAILABLE') return false
+    if (error instanceof SallyportError && error.code === 'ERR_DAEMON_UNAVAILABLE') return null
     throw error
   }
 }
