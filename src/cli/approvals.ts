@@ -64,6 +64,9 @@ function printRest({ pending, standing, listeners }: OperatorMethods['approvals/
   if (listeners === 0) hint('nobody watches: every call that needs a yes is denied at once')
 }
 
+const keys = 'y once, s this session, p always for these arguments, n no, each with enter; enter alone later'
+const noTerminal = 'without a terminal they are shown alone: answer with sallyport approve or sallyport deny'
+
 async function watch(client: Client, options: ApprovalsOptions, signal: AbortSignal): Promise<void> {
   const asks = process.stdin.isTTY && process.stdout.isTTY && options.json !== true
   const open = new Map<string, AbortController>()
@@ -76,8 +79,7 @@ async function watch(client: Client, options: ApprovalsOptions, signal: AbortSig
   }
   let turn: Promise<void> = Promise.resolve()
   const subscribed = (): void => {
-    if (asks)
-      hint('waiting for questions; y once, s this session, p always for these arguments, n no, enter later')
+    if (options.json !== true) hint(`waiting for questions; ${asks ? keys : noTerminal}`)
   }
   try {
     for await (const { method, params } of client.approvals({ signal: watching, subscribed })) {

@@ -94,6 +94,7 @@ describe('approvals --watch at a terminal', () => {
     await watchers(0)
     await using person = terminal('approvals', '--watch')
     await person.shows('waiting for questions')
+    await person.shows('n no, each with enter; enter alone later')
     expect((await at.client.call('approvals/list', {})).listeners).toBe(1) // not a moment later
     const answers: readonly (readonly [string, string])[] = [
       ['y', 'done'],
@@ -206,6 +207,19 @@ describe('approvals --watch at a terminal', () => {
       expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\p{Cf}]/u)
       expect(JSON.stringify(JSON.parse(stdout))).toContain('\u202e\u{e0041}')
     }
+  })
+
+  test('a watch without a terminal says that it takes no answer', async () => {
+    const watcher = at.start(['approvals', '--watch'])
+    const ended = once(watcher, 'exit')
+    let said = ''
+    watcher.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    await eventually(() => said.includes('\n'))
+    expect(said).toBe(
+      'waiting for questions; without a terminal they are shown alone: answer with sallyport approve or sallyport deny\n',
+    )
+    watcher.kill('SIGINT')
+    await ended
   })
 
   test('nobody who watches is nobody who can be asked: without a terminal, too', async () => {
