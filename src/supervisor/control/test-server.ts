@@ -16,7 +16,11 @@ export async function testServer(options: LoneProcessOptions & { readonly ports:
   const { governor, settings } = ports
   const steps: Step[] = []
   const lone = new LoneProcess(options, 'the test was called off')
-  const step = stepsInto(steps)
+  const step = stepsInto(steps, (which, { code }) =>
+    spoken.has(which) && its.has(code) && !lone.patience.signal.aborted
+      ? `; see sallyport logs ${server.name}`
+      : '',
+  )
   try {
     const process = await step(
       'launch',
@@ -61,9 +65,13 @@ export async function testServer(options: LoneProcessOptions & { readonly ports:
   return { ok: steps.every(({ ok }) => ok), steps }
 }
 
-/** Takes a step and writes down how it went; fails as the step does. */
+/** The steps that a server has its part in, and the failures that are its own, of which its stderr may say more */
+const spoken: ReadonlySet<string> = new Set(['initialize', 'tools/list'])
+const its: ReadonlySet<string> = new Set(['ERR_SERVER_UNAVAILABLE', 'ERR_INITIALIZE_TIMEOUT'])
+
+/** Takes a step and writes down how it went, and of a failure `more` behind the reason; fails as the step does. */
 const stepsInto =
-  (steps: Step[]) =>
+  (steps: Step[], more: (step: string, error: SallyportError) => string) =>
   async <T>(step: string, run: () => Promise<T>, describe: (value: T) => string): Promise<T> => {
     const began = performance.now()
     const passed = (): number => Math.round(performance.now() - began)
@@ -72,7 +80,8 @@ const stepsInto =
       steps.push({ step, ok: true, detail: describe(value), ms: passed() })
       return value
     } catch (thrown) {
-      steps.push({ step, ok: false, detail: whyNot(SallyportError.from(thrown)), ms: passed() })
+      const error = SallyportError.from(thrown)
+      steps.push({ step, ok: false, detail: `${whyNot(error)}${more(step, error)}`, ms: passed() })
       throw thrown
     }
   }

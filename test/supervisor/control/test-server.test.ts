@@ -71,6 +71,21 @@ test('a declaration about what the server does not list fails its test, accepted
   })
 })
 
+test('a test of a server that dies at its start says where its last words are', async () => {
+  await using all = await superviseAll([serverSettings('crash-at-start.mjs')])
+  const operator = caller(0, 'operator')
+  const { steps } = await all.supervisor.test(operator, 'fixture', {
+    signal: AbortSignal.timeout(patienceMs),
+  })
+  expect(steps.map(({ step, ok, detail }) => [step, ok, detail])).toEqual([
+    ['launch', true, expect.stringMatching(/^pid \d+$/)],
+    ['initialize', false, 'it exited with status 1; see sallyport logs fixture'],
+    ['stop', true, 'it exited with status 1 before it was ready'],
+  ])
+  const { lines } = all.supervisor.logs(operator, 'fixture', 1, false)
+  expect(lines).toEqual(['cannot start: a needed file is missing'])
+})
+
 test.each(['quarantined', 'removed', 'replaced', 'stopped by its operator'])(
   'a test and a look end with a server that is %s',
   async (how) => {
@@ -92,5 +107,6 @@ test.each(['quarantined', 'removed', 'replaced', 'stopped by its operator'])(
     expect(await looked).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
     const { ok, steps } = await tested
     expect([ok, steps.filter((step) => !step.ok).length]).toEqual([false, 1])
+    expect(JSON.stringify(steps)).not.toContain('sallyport logs')
   },
 )
