@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CallId } from '../../src/lib/ids.ts'
 import { attached, type AttachedHost } from '../support/attached.ts'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
 import { RawCaller, refusalOf } from '../support/raw-caller.ts'
 
 interface Rule {
@@ -298,6 +299,31 @@ test('a server that gave up is called by nobody', async () => {
   const after = await at.client.call('policy/explain', asked)
   expect(after.steps[0]).toMatchObject({ step: 'server', verdict: 'refuse' })
   expect(after.outcome).toBe('refused')
+})
+
+test('of a tool its trust says what it has earned, and that of its server what decides', async () => {
+  const said = async (server: string): Promise<string> => {
+    const { steps } = await at.client.call('policy/explain', { server, tool: 'echo' })
+    return steps.find(({ step }) => step === 'trust')?.detail ?? ''
+  }
+  const pattern: Rule = { permission: 'mcp:*:*', action: 'allow' }
+  await at.client.call('trust/reset', { server: 'wary', tool: 'echo' })
+  await write([pattern])
+  const patternWants = 'the server is untrusted, so a rule of a pattern takes a tool that has earned trust'
+  expect(await said('wary')).toMatch(
+    `${patternWants}; the tool has earned the tier untrusted (0 good calls, `,
+  )
+  expect(await said('open')).toMatch(
+    /^the server is trusted, so the rules alone decide; the tool has earned the tier \w+ \(\d+ good calls?, confidence 1\)$/,
+  )
+  await write([{ permission: 'mcp:wary:echo', action: 'allow' }, pattern])
+  await at.client.call('tools/call', { server: 'wary', tool: 'echo', arguments: {} })
+  await eventually(async () => (await said('wary')).includes('(1 good call, '))
+  expect(await said('wary')).toMatch(
+    /^the server is untrusted, and the rule that names the tool exactly decides; the tool has earned the tier untrusted \(/,
+  )
+  await write([{ permission: 'mcp:wary:echo', action: 'ask' }, pattern])
+  expect(await said('wary')).toMatch(/^the server is untrusted, and the rules decide; /)
 })
 
 test('what is said to change a call that nobody was there to allow does, also where the rule that decided allows it', async () => {

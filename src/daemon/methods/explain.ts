@@ -7,12 +7,13 @@ import { repeatDigest } from '../../call/repeat.ts'
 import { isProvisional } from '../../call/trust.ts'
 import { SallyportError } from '../../errors.ts'
 import { governedMethods } from '../../schema/governed-methods.ts'
+import { counted } from '../../lib/counted.ts'
 import { members } from '../../lib/json-scan.ts'
 import { meant } from '../../lib/nearest.ts'
 import { latin1 } from '../../lib/one-way.ts'
 import type { RawJson } from '../../lib/raw-json.ts'
 import type { Decision } from '../../schema/gate.ts'
-import type { ServerSettings } from '../../schema/settings.ts'
+import type { Action, ServerSettings } from '../../schema/settings.ts'
 import type { InstanceView, OperatorMethods } from '../../rpc/protocol.ts'
 import type { ExplainedStep } from '../../rpc/governed.ts'
 import { parseArguments } from '../../supervisor/control/call-tool.ts'
@@ -86,11 +87,11 @@ export async function explain(
     acceptanceStep(governance, server, standing),
     judged,
     rulesStep(decision),
-    trustStep(
-      server,
-      trust,
-      decision.action === 'ask' && policy.gate.decide(request, true).action === 'allow',
-    ),
+    trustStep(server, trust, {
+      decided: decision.action,
+      untried: policy.gate.decide(request, false).action,
+      proven: policy.gate.decide(request, true).action,
+    }),
     ...(decision.action === 'ask' ? [approvalStep(governance, stands)] : []),
     effectsStep(governance, server, standing),
     hold === null ? pass('hold', 'nothing holds it') : refuse('hold', `the hold ${hold} covers it`),
@@ -205,15 +206,29 @@ function rulesStep({ action, reason }: Decision): ExplainedStep {
   }
 }
 
-/** `isAsked`: with more trust, it would not be asked for. */
+/** What is decided, and what would be of a tool that has earned nothing, and of one that has. */
+interface Decided {
+  readonly decided: Action
+  readonly untried: Action
+  readonly proven: Action
+}
+
 function trustStep(
   server: ServerSettings,
   { tier, evidence, confidence }: ReturnType<Governance['ledger']['trust']>,
-  isAsked: boolean,
+  actions: Decided,
 ): ExplainedStep {
-  const tool = `the tool is ${tier} after ${evidence} good calls, confidence ${confidence}`
-  const detail = `the server is ${server.trust}; ${tool}`
+  const earned = `${tier} (${counted(evidence, 'good call')}, confidence ${confidence})`
+  const detail = `the server is ${server.trust}, ${whatDecides(server, actions)}; the tool has earned the tier ${earned}`
+  const isAsked = actions.decided === 'ask' && actions.proven === 'allow' // with more trust it would not be
   return { step: 'trust', verdict: isAsked ? 'ask' : 'pass', detail }
+}
+
+function whatDecides({ trust }: ServerSettings, { untried, proven }: Decided): string {
+  if (trust === 'trusted') return 'so the rules alone decide'
+  if (trust === 'sandboxed') return 'so the rules decide, on tools of tools.allow alone'
+  if (untried !== proven) return 'so a rule of a pattern takes a tool that has earned trust'
+  return untried === 'allow' ? 'and the rule that names the tool exactly decides' : 'and the rules decide'
 }
 
 function approvalStep({ listeners }: Governance, stands: StandingApproval | null): ExplainedStep {
