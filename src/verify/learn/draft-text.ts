@@ -15,8 +15,8 @@ export const formatDraft = (
     stated.some((each) => each.join('.') === path.join('.'))
   const { peaks } = parts.needs
   const seen: Readonly<Record<string, string>> = {
-    'filesystem.tmp_bytes': `${mib(peaks.scratchBytes)} at most were in use`,
-    'limits.memory_bytes': `${mib(peaks.memoryBytes)} at most were in use`,
+    'filesystem.tmp_bytes': `${size(peaks.scratchBytes)} at most were in use`,
+    'limits.memory_bytes': `${size(peaks.memoryBytes)} at most were in use`,
     'limits.pids': `${Math.max(1, peaks.threads)} at most at once`,
     'limits.open_files': `${peaks.descriptors} at most in one process`,
     exec:
@@ -133,7 +133,8 @@ const words: Readonly<Record<string, string>> = {
 const beyond = (wider: readonly (readonly string[])[]): string =>
   [...new Set(wider.flatMap((path) => words[path.join('.')] ?? []))].join(', ')
 
-const mib = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
+const size = (bytes: number): string =>
+  bytes < 1_048_576 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1_048_576).toFixed(1)} MiB`
 
 // JSON’s strings are YAML’s, and what YAML would not have in a file is escaped.
 const text = (value: string): string =>

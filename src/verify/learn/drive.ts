@@ -6,6 +6,7 @@ import { type Duplex, PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { onNamed } from '../../config/named-file.ts'
 import { SallyportError } from '../../errors.ts'
+import { counted } from '../../lib/counted.ts'
 import { within } from '../../lib/deadline.ts'
 import { LineSplitter } from '../../lib/lines.ts'
 import { packageVersion } from '../../lib/version.ts'
@@ -90,7 +91,7 @@ const scriptDrive = (path: string, text: string): Drive => {
       const params = { name: tool, arguments: call['arguments'] ?? {} }
       return { jsonrpc: '2.0', id: number, method: 'tools/call', params }
     })
-  return messagesDrive(`the ${calls.length} calls of ${path}`, [...hello, ...calls])
+  return messagesDrive(`the ${counted(calls.length, 'call')} of ${path}`, [...hello, ...calls])
 }
 
 /** Says these messages in their order, each request once the one before was answered. */

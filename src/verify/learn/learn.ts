@@ -7,6 +7,7 @@ import { basename, join, resolve } from 'node:path'
 import { userFolder } from '../../config/find.ts'
 import { stateDirectory } from '../../config/paths.ts'
 import { SallyportError } from '../../errors.ts'
+import { counted } from '../../lib/counted.ts'
 import { newDaemonId } from '../../lib/ids.ts'
 import { silent } from '../../lib/logger.ts'
 import { parentDirectories } from '../../sandbox/cgroup/cgroup.ts'
@@ -119,7 +120,7 @@ export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
 
 const saying = ({ what }: Drive, { holds, requests, needed, differences }: Proof): string =>
   holds
-    ? `Proven with ${what}: ${requests} requests pass under it; without any of ${needed.length} grants they do not`
+    ? `Proven with ${what}: ${counted(requests, 'request passes', 'requests pass')} under it, and not without any of ${counted(needed.length, 'grant')}`
     : `Not proven with ${what}: ${differences.slice(0, 3).join('; ')}`
 
 const verify = async (

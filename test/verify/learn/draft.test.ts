@@ -10,6 +10,7 @@ import { validate } from '../../../src/schema/validate.ts'
 import type { Ran } from '../../../src/verify/learn/confine.ts'
 import { type DraftParts, draftOf } from '../../../src/verify/learn/draft.ts'
 import { formatDraft } from '../../../src/verify/learn/draft-text.ts'
+import { readDrive } from '../../../src/verify/learn/drive.ts'
 import { unsteadyIn } from '../../../src/verify/learn/prove.ts'
 import { codeOf, View } from '../../../src/verify/learn/view.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -106,6 +107,31 @@ test('a draft of plain names is a profile that loads', async () => {
   const plain = { ...parts, needs: { ...parts.needs, read: [{ path: '/srv/data', reason: 'learned' }] } }
   const text = formatDraft(await draftOf(plain), plain)
   expect(validate('profile', parseDocument('learned.yaml', text).value).ok).toBe(true)
+})
+
+test.each([
+  [4096, '4 KiB'],
+  [100_000, '98 KiB'],
+  [0, '0 KiB'],
+  [3_000_000, '2.9 MiB'],
+])('%d bytes that were in use are said as %s', async (scratchBytes, said) => {
+  const peaks = { ...parts.needs.peaks, scratchBytes }
+  const used = { ...parts, needs: { ...parts.needs, peaks } }
+  expect(formatDraft(await draftOf(used), used)).toMatch(
+    new RegExp(`^  tmp_bytes: \\d+ # ${said} at most were in use$`, 'm'),
+  )
+})
+
+test('a file of one call drives with one call, and one of two with two', async () => {
+  await using dir = await tempDir()
+  const file = join(dir.path, 'calls.jsonl')
+  for (const [count, said] of [
+    [1, '1 call'],
+    [2, '2 calls'],
+  ] as const) {
+    await writeFile(file, '{"tool": "echo"}\n'.repeat(count))
+    expect((await readDrive(file)).what).toBe(`the ${said} of ${file}`)
+  }
 })
 
 test('what passed once without a grant is tried again: luck is no proof', async () => {
