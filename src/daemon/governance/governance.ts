@@ -71,6 +71,8 @@ interface Opened {
   readonly health: Health
 }
 
+type Evidence = Readonly<Record<string, unknown>>
+
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
 export class Governance implements AsyncDisposable {
   readonly ledger: Ledger
@@ -187,15 +189,8 @@ export class Governance implements AsyncDisposable {
       if (servers?.includes(server) ?? true) void this.#options.halt(server, reason)
   }
 
-  /**
-   * Makes a fact durable, then true; further members are evidence and change nothing. Nothing becomes of it where `still` is false
-   * once all that was taken away before is on record: it is asked in the turn in which the fact is written.
-   */
-  async add(
-    { type, body }: Fact,
-    evidence: Readonly<Record<string, unknown>> = {},
-    still = (): boolean => true,
-  ): Promise<void> {
+  /** Makes a fact durable, then true; further members are evidence. Nothing becomes of it where `still`, asked as it is written, says no. */
+  async add({ type, body }: Fact, evidence: Evidence = {}, still = (): boolean => true): Promise<void> {
     await this.consequences.recorded()
     if (still()) await this.recorder.record(type, { ...body, ...evidence })
   }
@@ -284,9 +279,7 @@ export class Governance implements AsyncDisposable {
   }
 
   /** Digest over what runs as this server: program, package, arguments. */
-  codeOf(server: ServerSettings): string {
-    return this.#options.codeOf(server)
-  }
+  codeOf = (server: ServerSettings): string => this.#options.codeOf(server)
 
   /** The server did what its declaration or its grants do not cover (MP-FH-008). */
   async violateScope(server: string, detail: string): Promise<void> {
