@@ -122,7 +122,7 @@ describe('a container', () => {
           const began = performance.now()
           expect(await run(at, 'echo ran')).toBe('ran\n')
           expect(performance.now() - began).toBeLessThan(initializeMs)
-          expect(await poolOf(at)).toMatchObject({ drawn: 1 })
+          expect(await poolOf(at)).toMatchObject({ drawn: 0, missed: 1, lost: 1 })
         } finally {
           if (kind === 'shim') process.kill(shim, 'SIGCONT')
         }
