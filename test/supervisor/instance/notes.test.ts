@@ -18,10 +18,10 @@ test('the first, the second, the fourth is told, each with how many there were',
 
 test('what is declined for one reason hides nothing that is declined for another', () => {
   const reasons = told((notes) => {
-    for (let time = 0; time < 3; time++) notes.add('session/declined', null, { reason: 'late' })
+    for (let time = 0; time < 4; time++) notes.add('session/declined', null, { reason: 'late' })
     notes.add('session/declined', null, { reason: 'queue' })
-    notes.add('session/input-answered', null, { reason: null })
+    for (let time = 0; time < 2; time++) notes.add('session/input-answered', null, { reason: null })
     notes.add('session/input-answered', null, { reason: 'queue' })
   }).map(({ reason }) => reason)
-  expect(reasons).toEqual(['late', 'late', 'queue', null, 'queue'])
+  expect(reasons).toEqual(['late', 'late', 'late', 'queue', null, null, 'queue'])
 })
