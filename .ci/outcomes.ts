@@ -62,17 +62,16 @@ export const failedOf = (modules: readonly TestModule[]): readonly TestSpecifica
     return failed.length === 0 ? [] : [module.toTestSpecification(failed)]
   })
 
-/** A run, and what a second one of some of its tests has shown: that counts. What the second one left out stays as it was. */
-export const merged = (first: Outcomes, second: Outcomes): Outcomes => ({
-  tests: new Map(
-    [...first.tests].map(([id, outcome]) => {
-      const again = second.tests.get(id)
-      return [id, again === undefined || again.state === 'skipped' ? outcome : again]
-    }),
-  ),
-  broken: second.broken,
-  elsewhere: [...first.elsewhere, ...second.elsewhere],
-})
+/** A run, and what a second one of some of its files has shown: that counts. What the second one left out stays as it was. */
+export const merged = (first: Outcomes, second: Outcomes): Outcomes => {
+  const isNews = ([id, { state }]: readonly [string, Outcome]): boolean =>
+    state !== 'skipped' || !first.tests.has(id)
+  return {
+    tests: new Map([...first.tests, ...[...second.tests].filter(isNews)]),
+    broken: second.broken,
+    elsewhere: [...first.elsewhere, ...second.elsewhere],
+  }
+}
 
 /**
  * Whether a test that is skipped counts as failed, as with CI=true: a control that was not tried is not a control. Some need root, so
