@@ -8,6 +8,8 @@ import { hearing } from '../support/following.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { bodiesOf } from '../support/witness.ts'
 
+const opensAddresses = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } } }
+
 const asks = (more: object = {}): object =>
   fixture('asks-person', { args: ['/app/asks-person.mjs', 'modern'], instance: 'call', ...more })
 
@@ -32,13 +34,17 @@ test.each([
   expect(result?.['resultType']).toBe(code === undefined ? 'input_required' : undefined)
   expect(session.lines.some((line) => line.includes('password'))).toBe(code === undefined)
   const address = 'https://example.com/'
-  const sent = await session.ask('tools/call', { name: 'ask', arguments: { address } })
+  const bare = await session.ask('tools/call', { name: 'ask', arguments: { address } })
+  expect(bare.error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+  expect(session.lines.some((line) => line.includes(address))).toBe(false)
+  const sent = await session.ask('tools/call', { name: 'ask', arguments: { address }, _meta: opensAddresses })
   expect(sent.error).toMatchObject(code === undefined ? { code: -32042 } : { data: { code } })
   expect(session.lines.some((line) => line.includes(address))).toBe(code === undefined)
   // Whatever the host is told, the record says what was answered.
   await at.client.call('audit/query', { limit: 1 })
   expect(bodiesOf(at.stateDir, 'call.outcome')).toMatchObject([
     { outcome: 'input-required', response: expect.stringContaining('password') },
+    { outcome: 'error', response: expect.stringContaining(address) },
     { outcome: 'error', response: expect.stringContaining(address) },
   ])
   expect(JSON.stringify(bodiesOf(at.stateDir, 'call.outcome'))).not.toContain('the state of before')

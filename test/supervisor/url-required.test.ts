@@ -1,8 +1,9 @@
-// A server sends a person to an address by an error, too: only where its settings let it ask a person at all.
+// A server sends a person to an address by an error, too: only where its settings let it ask a person, and the host opens addresses.
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../src/schema/settings.ts'
 import { readEnvelope } from '../../src/supervisor/message/envelope.ts'
-import { mayNotSend } from '../../src/supervisor/questions/url-required.ts'
+import { nothingDeclared } from '../../src/supervisor/questions/declared.ts'
+import { whyNotSent } from '../../src/supervisor/questions/url-required.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { serverSettings } from '../support/server-settings.ts'
 
@@ -11,12 +12,30 @@ const on = { elicitation: { enabled: true, timeoutMs: 60_000, queue: 16 } }
 const errorOf = (code: string): string =>
   `{${code},"message":"go","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"${address}"}]}}`
 
-async function ask(host: HostEnd, id: number, method: string, answer: string): Promise<void> {
+const opens = { elicitation: { form: {}, url: {} } }
+const formsAlone = { elicitation: { form: {} } }
+
+/** Has the server answer so; `capabilities` are what the host declares, in the words of both eras. */
+async function ask(
+  host: HostEnd,
+  id: number,
+  method: string,
+  answer: string,
+  capabilities: object = opens,
+): Promise<void> {
   const reply = Buffer.from(`{"jsonrpc":"2.0","id":${id},${answer}}\n`).toString('base64')
   const about = { name: 't', uri: 'x:1', protocolVersion: '2025-11-25', task: {}, taskId: 'task' }
-  const params = { ...about, _meta: { '@reply': reply } }
+  const _meta = { '@reply': reply, 'io.modelcontextprotocol/clientCapabilities': capabilities }
+  const params = { ...about, capabilities, _meta }
   host.send({ jsonrpc: '2.0', id, method, params })
   await host.answer(id)
+}
+
+/** The host subscribes, so that it hears of tasks, and says in it that it opens addresses. */
+function listen(host: HostEnd): void {
+  const _meta = { 'io.modelcontextprotocol/clientCapabilities': opens }
+  const params = { notifications: { taskIds: ['task'] }, _meta }
+  host.send({ jsonrpc: '2.0', id: 'listen', method: 'subscriptions/listen', params })
 }
 
 const shaking = (more: Partial<ServerSettings>): Promise<HostEnd> =>
@@ -46,21 +65,55 @@ test.each([
   expect(`${host.lines.join('\n')}${later.lines.join('\n')}`).not.toContain(address)
 })
 
-test('it passes as it came where elicitation is on', async () => {
+test('it passes as it came where elicitation is on and the host opens addresses', async () => {
   await using host = await shaking(on)
   await ask(host, 1, 'tools/call', `"error":${errorOf('"code":-32042')}`)
   expect(host.lines).toContain(`{"jsonrpc":"2.0","id":1,"error":${errorOf('"code":-32042')}}`)
 })
 
+const missing = { code: 'ERR_METHOD_REFUSED' }
+const undeclared = 'the host did not declare capabilities.elicitation.url'
+
+test('in the era of handshakes a host that did not declare that it opens addresses hears of none', async () => {
+  await using host = await shaking(on)
+  const introduced = '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}'
+  await ask(host, 1, 'initialize', introduced, formsAlone)
+  host.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  for (const [id, method] of [
+    [2, 'tools/call'],
+    [3, 'prompts/list'],
+  ] as const) {
+    await ask(host, id, method, `"error":${errorOf('"code":-32042')}`)
+    const { error } = await host.answer(id)
+    expect(error, method).toMatchObject({ data: missing, message: expect.stringContaining(undeclared) })
+  }
+  expect(host.lines.join('\n')).not.toContain(address)
+})
+
+test('in 2026-07-28 each request says whether its host opens addresses', async () => {
+  await using host = await shaking(on)
+  const error = `"error":${errorOf('"code":-32042')}`
+  const tasks = `"result":{"tasks":[{"taskId":"task","status":"failed",${error}}]}`
+  await ask(host, 1, 'tools/call', error, formsAlone)
+  await ask(host, 2, 'prompts/list', error, formsAlone)
+  await ask(host, 3, 'tasks/list', tasks, formsAlone)
+  for (const id of [1, 2, 3]) expect((await host.answer(id)).error).toMatchObject({ data: missing })
+  expect(host.lines.join('\n')).not.toContain(address)
+  await ask(host, 4, 'tools/call', error, opens)
+  await ask(host, 5, 'prompts/list', error, opens)
+  for (const id of [4, 5]) expect((await host.answer(id)).error).toMatchObject({ code: -32042 })
+})
+
 test.each([
-  ['with the address reaches no host where elicitation is off', '-32042', {}, false],
-  ['with the address passes where elicitation is on', '-32042', on, true],
-  ['of any other kind passes', '-32603', {}, true],
-] as const)('an error that answers nothing %s', async (_what, code, more, isHeard) => {
+  ['with the address reaches no host where elicitation is off', '-32042', {}, opens, false],
+  ['with the address reaches no host that does not open any', '-32042', on, formsAlone, false],
+  ['with the address passes where elicitation is on', '-32042', on, opens, true],
+  ['of any other kind passes', '-32603', {}, formsAlone, true],
+] as const)('an error that answers nothing %s', async (_what, code, more, capabilities, isHeard) => {
   await using host = await shaking(more)
   const error = `{"jsonrpc":"2.0","id":null,"error":${errorOf(`"code":${code}`)}}`
   const introduced = '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}'
-  await ask(host, 1, 'initialize', `${introduced}\n${error.slice(0, -1)}`)
+  await ask(host, 1, 'initialize', `${introduced}\n${error.slice(0, -1)}`, capabilities)
   await ask(host, 2, 'ping', '"result":{}')
   expect(host.lines.includes(error)).toBe(isHeard)
 })
@@ -96,6 +149,7 @@ test.each([
     await using host = await shaking(more)
     const begun = '"result":{"resultType":"task","taskId":"task","status":"working","ttlMs":60000}'
     await ask(host, 1, 'tools/call', begun)
+    listen(host)
     await ask(host, 2, method, answer)
     await ask(host, 3, 'ping', '"result":{}')
     expect(host.lines.join('\n').includes(address), method).toBe(isHeard)
@@ -116,7 +170,7 @@ test('a list of tasks inside another is no list of tasks, and is not looked thro
     const line = `{"jsonrpc":"2.0","id":1,"result":${result}}`
     const envelope = readEnvelope(line, 0, line.length)
     if (envelope.kind !== 'response') throw new Error('that is no response')
-    return mayNotSend(serverSettings('raw-script.mjs'), envelope)
+    return whyNotSent(serverSettings('raw-script.mjs'), envelope, () => nothingDeclared) !== null
   }
   expect([0, 1, 2, 200].map((levels) => isRefused(nested(levels)))).toEqual([true, true, false, false])
 })

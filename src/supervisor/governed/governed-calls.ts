@@ -198,6 +198,7 @@ export class GovernedCalls {
     this.#own.set(key, controller)
     const end = await ownAnswer(own, person, request, admission, params, {
       gate: this.#options.gate,
+      declared: talk.declared,
       signal: controller.signal,
       timeoutMs: server.timeouts.callMs,
       introduced: talk.isLegacy ? talk.introduced : false,

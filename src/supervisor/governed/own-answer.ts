@@ -8,14 +8,13 @@ import type { HostRequest } from '../lanes/conversation.ts'
 import { evidenceOf } from '../lanes/held.ts'
 import { readEnvelope, type Response } from '../message/envelope.ts'
 import { mayNotAsk } from '../lanes/answer-parts.ts'
-import { nothingDeclared } from '../questions/declared.ts'
+import { type Declared, nothingDeclared } from '../questions/declared.ts'
 import { judgeInput } from '../questions/input-required.ts'
-import { whyOff } from '../questions/server-may.ts'
-import { mayNotSend } from '../questions/url-required.ts'
+import { whyNotSent } from '../questions/url-required.ts'
 import type { RequestOptions } from '../client/options.ts'
 import type { OwnProcesses, Speech } from './own-processes.ts'
 import { taskLost } from './own-task.ts'
-import { awaitAnswer, declaredFor, type Person, taskOf } from '../lanes/person.ts'
+import { awaitAnswer, declaredWith, type Person, taskOf } from '../lanes/person.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
 import { kindOf } from '../message/tool-result.ts'
 import { unreadableAnswer } from '../message/unavailable.ts'
@@ -32,7 +31,11 @@ export async function ownAnswer(
   request: HostRequest,
   admission: Admission & { readonly process: InstanceId },
   params: string,
-  { gate, ...options }: RequestOptions & Speech & { readonly gate: Gate },
+  {
+    gate,
+    declared,
+    ...options
+  }: RequestOptions & Speech & { readonly gate: Gate; readonly declared: Declared },
 ): Promise<OwnAnswer> {
   const { id } = request
   try {
@@ -44,7 +47,11 @@ export async function ownAnswer(
     const bytes = envelope.result === null ? said : evidenceOf(line, envelope.result)
     const isLegacy = options.introduced !== false
     const lost = envelope.result === null ? null : taskLost(person.server.name, bytes, isLegacy)
-    const refusal = lost?.refusal ?? whyNotPassed(envelope, Buffer.byteLength(said), request, person, gate)
+    const unsent = whyNotSent(person.server, envelope, () => declaredWith(request, declared))
+    const refusal =
+      lost?.refusal ??
+      (unsent === null ? null : mayNotAsk(person.server.name, request.method, 'elicitation', unsent)) ??
+      whyNotPassed(envelope, Buffer.byteLength(said), request, person, gate)
     const kind = answer.kind === 'error' ? 'error' : (lost?.kind ?? kindOf(bytes))
     if (refusal === null) return { kind, bytes, detail: null, line }
     return { kind, bytes, detail: refusal.message, line: errorLine(id, refusal) }
@@ -68,13 +75,12 @@ function whyNotPassed(
   const { server, questions } = person
   const { name, output } = server
   if (bytes > output.resultBytes) return tooLarge(name, output.resultBytes)
-  if (mayNotSend(server, response)) return mayNotAsk(name, request.method, 'elicitation', whyOff(server))
   const { text, result } = response
   if (result === null) return null
   const asking = { method: request.method, line: request.line, text, inner: result.inner }
   const host = {
     waiting: (names: readonly string[]) => questions.count(taskOf(asking), names),
-    declared: () => declaredFor(asking, nothingDeclared),
+    declared: () => declaredWith(request, nothingDeclared),
   }
   const verdict = judgeInput(text, result, server, gate, host)
   if (verdict.action === 'pass') {

@@ -13,7 +13,7 @@ export interface HostRequest {
   readonly route: Route
   /** The message, kept only where it may have to be sent again */
   readonly line: string | null
-  /** What the host can be asked for from then on, where it says so: a subscription of the later era */
+  /** What the host says in it that it can be asked for, in the later era and where the message is not kept */
   readonly declares: Declared | null
   /** How often it was sent again */
   readonly round: number
@@ -131,7 +131,7 @@ export class Conversation {
   open(request: HostRequest): void {
     const { key } = request.wireId
     this.hostRequests.set(key, request)
-    if (request.declares !== null) this.declared = request.declares
+    if (request.declares !== null && request.route === 'listen') this.declared = request.declares
     if (key !== request.id.key) this.#resent.set(request.id.key, key)
   }
 

@@ -166,8 +166,8 @@ export class HostLane {
     }
     const isGoverned = route === 'call' || route === 'govern'
     const line = isGoverned && !talk.isLegacy ? request.text.slice(request.start, request.end) : null
-    const isModernListen = route === 'listen' && !talk.isLegacy
-    const declares = isModernListen ? declaredBy(request.text, request.params?.inner ?? []) : null
+    const isTold = line !== null || talk.isLegacy // by the line itself, or by the handshake
+    const declares = isTold ? null : declaredBy(request.text, request.params?.inner ?? [])
     const { id, method } = request
     const opened = { id, wireId: id, method, route, line, declares, round: 0 }
     const asks = asksOf(request, route)

@@ -4,7 +4,7 @@ import { members } from '../../lib/json-scan.ts'
 import { onePiece } from '../../lib/one-piece.ts'
 import type { Request, Response } from '../message/envelope.ts'
 import { utf8 } from '../message/utf8.ts'
-import type { ServerRequest } from './conversation.ts'
+import type { HostRequest, ServerRequest } from './conversation.ts'
 import { sensitiveFields } from '../questions/sensitive.ts'
 import { givenIn, givenInAll, wordsOf } from '../questions/given.ts'
 import { declaredBy, type Declared, whyNotDeclared } from '../questions/declared.ts'
@@ -86,9 +86,14 @@ export function awaitAnswer(
   questions.ask({ key: questionKey(method, params, asked), names, words, timeoutMs, expired })
 }
 
-/** What the host can be asked for by this: it says so in the request that is answered, else in its subscription. */
-export const declaredFor = ({ line }: AskedBy, subscribed: Declared): Declared =>
-  line === null ? subscribed : declaredBy(line, paramsIn(line))
+/**
+ * What the host can be asked for by an answer to this: in the later era it says so in each request, before that it said so at
+ * the start of the session.
+ */
+export const declaredWith = (
+  { line, declares }: Pick<HostRequest, 'line' | 'declares'>,
+  atStart: Declared,
+): Declared => (line === null ? (declares ?? atStart) : declaredBy(line, paramsIn(line)))
 
 /** The task that asks: the one that was asked about, else the one that speaks. */
 export const taskOf = (said: AskedBy): string | null =>

@@ -16,14 +16,15 @@ import { evidenceOf, heldAgain } from './held.ts'
 import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
 import type { MessageId } from '../message/message-id.ts'
-import { awaitAnswer, declaredFor, questionOf, taskOf, whyNotAsked } from './person.ts'
+import { awaitAnswer, declaredWith, questionOf, taskOf, whyNotAsked } from './person.ts'
 import type { Declared } from '../questions/declared.ts'
 import { idAt, only } from '../shared/lines.ts'
-import { serverMay, whyNotHost, whyOff } from '../questions/server-may.ts'
-import { mayNotSend, mayNotTell } from '../questions/url-required.ts'
+import { serverMay, whyNotHost } from '../questions/server-may.ts'
+import { whyNotSent } from '../questions/url-required.ts'
 import { unreadableAnswer } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
 import { filterList, shownIn } from './listing.ts'
+import { taskNoticeRefused } from './task-notice.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
 /** How often one request may be sent again because the server wants more input */
@@ -136,7 +137,9 @@ export class ServerLane {
   #response(response: Response): Verdict {
     // The server could not tell which message it failed on; the host may know.
     if (response.id === null && response.error !== null)
-      return this.isMuted || mayNotSend(this.#wire.server, response) ? 'drop' : 'pass'
+      return this.isMuted || whyNotSent(this.#wire.server, response, () => this.#wire.talk.declared) !== null
+        ? 'drop'
+        : 'pass'
     if (response.id === null) return this.#garbage('a result for nobody')
     if (this.#wire.own(response)) return 'drop'
     const request = this.#wire.talk.settle(response.id.key)
@@ -166,7 +169,8 @@ export class ServerLane {
     const refuse = (asked: string, reason: string): Verdict => ({
       replacement: errorLine(request.id, mayNotAsk(server.name, request.method, asked, reason)),
     })
-    if (mayNotSend(server, response)) return refuse('elicitation', whyOff(server))
+    const unsent = whyNotSent(server, response, () => declaredWith(request, this.#wire.talk.declared))
+    if (unsent !== null) return refuse('elicitation', unsent)
     if (result === null) return this.#readdress(request, response)
     if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
     const isList = request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list'
@@ -198,7 +202,7 @@ export class ServerLane {
   #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
     const { gate, server, questions, talk } = this.#wire
     const asked = { method: request.method, line, text: response.text, inner: result.inner }
-    const declared = (): Declared => declaredFor(asked, talk.declared)
+    const declared = (): Declared => declaredWith(request, talk.declared)
     const waiting = (names: readonly string[]): number => questions.count(taskOf(asked), names)
     const verdict = judgeInput(response.text, result, server, gate, { waiting, declared })
     if (verdict.action === 'pass') {
@@ -255,7 +259,7 @@ export class ServerLane {
 
   #notification(notification: Notification): Verdict {
     const { method, params, text } = notification
-    const { gate, server, talk, questions } = this.#wire
+    const { gate, server, talk } = this.#wire
     const route = gate.route('server', 'notification', method)
     if (!serverMay(server, route)) return this.#refused(method)
     if (method.endsWith('/list_changed')) this.#wire.listChanged()
@@ -265,15 +269,8 @@ export class ServerLane {
         this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_TASK_NOT_FOUND' })
         return 'drop'
       }
-      const asked = { method, line: null, text, inner: params.inner }
-      const waiting = (names: readonly string[]): number => questions.count(taskOf(asked), names)
-      const verdict = judgeInput(text, params, server, gate, { waiting, declared: () => talk.declared })
-      if (verdict.action !== 'pass' || mayNotTell(server, text, params)) {
-        const what = verdict.action === 'refuse' ? verdict.asked : 'input'
-        const reason = ('reason' in verdict ? verdict.reason : null) ?? whyOff(server)
-        return this.#refused(method, mayNotAsk(server.name, method, what, reason))
-      }
-      awaitAnswer(this.#wire, asked, verdict)
+      const untold = taskNoticeRefused(this.#wire, notification, params)
+      if (untold !== null) return this.#refused(method, untold)
     }
     if (route !== 'cancel') return 'pass'
     const id = idAt(text, only(params?.inner ?? [], 'requestId'))

@@ -3,23 +3,34 @@ import { decodeString, elements, type Member, members, type Span } from '../../l
 import { foldKey } from '../../lib/key-folding.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Response } from '../message/envelope.ts'
-import { serverMay } from './server-may.ts'
+import type { Declared } from './declared.ts'
+import { whyNotHost } from './server-may.ts'
 
 const urlElicitationRequired = -32042
 
 type Asker = Pick<ServerSettings, 'trust' | 'elicitation' | 'sampling'>
 
-/** True where a server that may ask a person for nothing sends one to an address: by an error, or by what a task came to. */
-export const mayNotSend = (
+/**
+ * Why a host does not hear of the address to which an answer sends a person, by an error or by what a task came to: the server
+ * may ask a person for nothing, or the host did not declare that it opens addresses. Null where it does, and for all other answers.
+ */
+export const whyNotSent = (
   server: Asker,
   { text, error, result }: Pick<Response, 'text' | 'error' | 'result'>,
-): boolean =>
-  !serverMay(server, 'elicitation') &&
-  ((error !== null && sendsToAddress(text, error)) || (result !== null && failedSo(text, result)))
+  declared: () => Declared,
+): string | null =>
+  (error !== null && sendsToAddress(text, error)) || (result !== null && failedSo(text, result))
+    ? whyNotHost(server, declared, 'elicitation', { mode: 'url' })
+    : null
 
 /** The same of what a notification says of a task. */
-export const mayNotTell = (server: Asker, text: string, params: Member): boolean =>
-  !serverMay(server, 'elicitation') && failedSo(text, params)
+export const whyNotTold = (
+  server: Asker,
+  text: string,
+  params: Member,
+  declared: () => Declared,
+): string | null =>
+  failedSo(text, params) ? whyNotHost(server, declared, 'elicitation', { mode: 'url' }) : null
 
 /** Members of nearly every result; none of them is an error, however it is read */
 const harmless: ReadonlySet<string> = new Set([
