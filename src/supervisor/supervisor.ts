@@ -237,11 +237,12 @@ export class Supervisor implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true
-    const reason = new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping')
-    for (const { controller } of this.#calls.values()) controller.abort(reason)
+    // What was sent may be answered while its server is on the ladder; who is not in flight there waits for nothing else.
     const ends = await Promise.allSettled(
       [...this.#servers.values()].map((server) => server[Symbol.asyncDispose]()),
     )
+    const reason = new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping')
+    for (const { controller } of this.#calls.values()) controller.abort(reason)
     this.#results.clear()
     for (const end of ends) if (end.status === 'rejected') throw SallyportError.from(end.reason)
   }

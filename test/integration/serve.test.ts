@@ -10,6 +10,8 @@ import { configOf, daemon, fixture, main, place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
+import { bodiesOf } from '../support/witness.ts'
+import { watching } from '../support/watching.ts'
 import { isRoot, nobody, nodeAs } from '../support/user.ts'
 import { patienceMs } from '../support/patience.ts'
 
@@ -111,6 +113,40 @@ describe('a daemon', () => {
     expect(cgroupsOf(id)).toEqual([])
     expect(await readdir(join(at.runtimeDir, 'host'))).toEqual([])
     expect(await readdir(join(at.runtimeDir, 'operator'))).toEqual([])
+  })
+
+  it('waits, within the ladder, for the answers of what was sent, and refuses at once what was not', async () => {
+    const rules = [
+      { permission: 'mcp:asks:*', action: 'ask' },
+      { permission: 'mcp:*:*', action: 'allow' },
+    ]
+    const server = (more: object = {}): object =>
+      fixture('answers-at-end', { stop: { eof_ms: 10_000 }, ...more })
+    const servers = { one: server(), own: server({ instance: 'call' }), asks: server() }
+    await using at = await daemon(configOf(servers, { rules }))
+    await using host = await at.connect('host')
+    await using operator = await at.connect('operator')
+    await using _watch = await watching(operator, undefined, { mayEnd: true })
+    const call = (of: string) => host.call('tools/call', { server: of, tool: 'work', arguments: {} })
+    const calls = [call('one'), call('own'), call('asks')] as const
+    const settled = Promise.allSettled(calls)
+    for (const server of ['one', 'own'])
+      await eventually(
+        async () => (await operator.call('servers/logs', { server, lines: 1 })).lines.length > 0,
+      )
+    await eventually(async () => (await operator.call('approvals/list', {})).pending.length === 1)
+    const ended = once(at.process, 'exit')
+    at.process.kill('SIGTERM')
+    expect(await settled).toMatchObject([
+      { value: { type: 'output' } },
+      { value: { type: 'output' } },
+      { reason: { code: 'ERR_SERVER_UNAVAILABLE' } },
+    ])
+    expect(await ended).toEqual([0, null])
+    expect(bodiesOf(at.stateDir, 'call.outcome')).toMatchObject([
+      { outcome: 'result' },
+      { outcome: 'result' },
+    ])
   })
 
   it('answers all, and ends with 0, where its log can not be written', async () => {
