@@ -56,7 +56,7 @@ const readSource = async (
     case 'env':
       return readVariable(credential, source.variable, environment)
     case 'file':
-      return readSecretFile(credential, source.path, host.uid)
+      return readSecretFile(credential, source.path, host.uid, signal)
     case 'command':
       return runForSecret(credential, source.argv, host, signal)
   }

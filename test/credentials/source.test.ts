@@ -1,5 +1,8 @@
 // Real variables, files and programs: what is no safe source is refused, and no error ever says what a source gave.
+import { spawn } from 'node:child_process'
 import { chmod, chown, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { readSecret } from '../../src/credentials/secret.ts'
 import type { CredentialSource, InjectionKind } from '../../src/schema/credentials.ts'
@@ -168,6 +171,21 @@ describe('a file', () => {
     await writeFile(`${at.file}.new`, 'rotated-0123456789', { mode: 0o600 })
     await rename(`${at.file}.new`, at.file)
     expect(await read({ kind: 'file', path: at.file })).toBe('rotated-0123456789')
+  })
+
+  test.runIf(isRoot)('on a share that hangs fails in time, and nothing else waits for it', async () => {
+    await using at = await place()
+    const hung = `${at.dir.path}/hung`
+    await mkdir(hung)
+    const script = fileURLToPath(new URL('../fixtures/hung-sources.ts', import.meta.url))
+    const options = ['--mount', '--propagation', 'private', process.execPath, script]
+    const child = spawn('unshare', [...options, hung, at.file, initPath])
+    const { first, rest, sound } = JSON.parse(await text(child.stdout)) as Record<string, unknown>
+    const unread = `ERR_CREDENTIAL_SOURCE credential key can't be read: file ${hung}/secret was not read in time: what it is on may hang`
+    const unfound = `ERR_CREDENTIAL_SOURCE credential key can't be read: command ${hung}/program was not found in time: what it is on may hang`
+    expect(first).toEqual([...Array.from({ length: 6 }, () => unread), unfound])
+    expect(rest).toBe(`${token}\n`)
+    expect(sound).toBe(token)
   })
 })
 

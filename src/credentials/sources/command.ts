@@ -3,9 +3,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
+import { unlessAborted } from '../../lib/deadline.ts'
 import { followTrusted } from '../../lib/trusted-path.ts'
 import { sourceFailed } from './failure.ts'
 import { sourceLimit } from './file.ts'
+import { onThread } from './threads.ts'
 
 /** Who runs commands where the daemon is root: `nobody`, who owns nothing */
 const nobody = 65_534
@@ -27,8 +29,9 @@ export const runForSecret = async (
   const [program = '', ...args] = argv
   const failed = (fault: string): Error => sourceFailed(credential, `command ${program} ${fault}`)
   if (!isAbsolute(program)) throw failed('is no absolute path')
-  const place = await followTrusted(program, [uid]).catch(() => {
-    throw failed('was not found')
+  const following = onThread(program, signal, () => followTrusted(program, [uid]))
+  const place = await unlessAborted(following, signal).catch(() => {
+    throw failed(signal.aborted ? 'was not found in time: what it is on may hang' : 'was not found')
   })
   if (!place.isTrusted)
     throw failed(`is not safe: ${place.distrust.place} ${place.distrust.what}; ${place.distrust.mend}`)
