@@ -11,7 +11,7 @@ const evil = lines('GET / HTTP/1.1', 'Host: evil.net')
 
 /** What is said of the bytes, as they come whole, and cut at every byte. */
 function saidOf(bytes: Uint8Array | string): string | null {
-  const all = Buffer.from(bytes as Uint8Array)
+  const all = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : Buffer.from(bytes)
   const whole = spokenCheck(target, () => null)(all)
   for (let at = 1; at < all.length; at++) {
     const check = spokenCheck(target, () => null)
@@ -38,8 +38,10 @@ test.each<readonly [string, string]>([
   ],
   [
     'a websocket, and frames behind it',
-    `${lines('GET / HTTP/1.1', 'Host: allowed.com', 'Connection: Upgrade', 'Upgrade: websocket')}\x81\x02${evil}`,
+    `${lines('GET / HTTP/1.1', 'Host: allowed.com', 'Connection: Upgrade', 'Upgrade: websocket')}\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58\n${evil}`,
   ],
+  ['HTTP/2 by prior knowledge', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${evil}`],
+  ['a long line that names no version', `${'x'.repeat(70_000)}\n`],
   ['a command of redis', '*1\r\n$4\r\nPING\r\n'],
   ['a command of memcached', 'get host\r\n'],
   ['a greeting of SMTP', 'EHLO here\r\nMAIL FROM:<a@b>\r\n'],
@@ -62,6 +64,24 @@ test.each<readonly [string, string, string]>([
   ['a second one for another host', fine + evil, 'host-mismatch'],
   ['two hosts', lines('GET / HTTP/1.1', 'Host: allowed.com', 'Host: evil.net'), 'bad-request'],
   ['no host', lines('GET / HTTP/1.1', 'Accept: x'), 'bad-request'],
+  ['a letter in its target that is none', lines('GET /?\x01 HTTP/1.1', 'Host: evil.net'), 'bad-request'],
+  ['other spaces', lines('GET\x0b/\x0bHTTP/1.1', 'Host: evil.net'), 'bad-request'],
+  ['other spaces before it', lines('\x1cGET / HTTP/1.1', 'Host: evil.net'), 'bad-request'],
+  ['a letter behind its version', lines('GET / HTTP/1.1\x1c', 'Host: evil.net'), 'bad-request'],
+  ['two returns', lines('GET / HTTP/1.1\r', 'Host: evil.net'), 'bad-request'],
+  ['returns alone', 'GET / HTTP/1.1\rHost: evil.net\r\r', 'bad-request'],
+  ['another version', lines('GET / HTTP/2.0', 'Host: evil.net'), 'bad-request'],
+  [
+    'one behind the body of an upgrade',
+    lines('POST / HTTP/1.1', 'Host: allowed.com', 'Connection: Upgrade', 'Upgrade: x', 'Content-Length: 1') +
+      `\x00${evil}`,
+    'host-mismatch',
+  ],
+  [
+    'one behind an upgrade, and other spaces before it',
+    `${lines('GET / HTTP/1.1', 'Host: allowed.com', 'Connection: Upgrade', 'Upgrade: x')}\x0b${evil}`,
+    'bad-request',
+  ],
   ['a method of its own', lines('FRONT / HTTP/1.1', 'Host: evil.net'), 'host-mismatch'],
   ['small letters', lines('get / http/1.1', 'host: evil.net'), 'bad-request'],
   ['bare line feeds', 'GET / HTTP/1.1\nHost: evil.net\n\n', 'bad-request'],
@@ -80,6 +100,13 @@ test.each<readonly [string, string, string]>([
   ],
 ])('%s is refused before its head is whole', (_, bytes, reason) => {
   expect(saidOf(bytes)).toBe(reason)
+})
+
+test('a line longer than a head may be is looked at to its end', () => {
+  const check = spokenCheck(target, () => null)
+  expect(check(Buffer.from(`GET /${'x'.repeat(70_000)}`))).toBe(null)
+  expect(check(Buffer.from(' HTT'))).toBe(null)
+  expect(check(Buffer.from('P/1.1\r\n'))).toBe('bad-request')
 })
 
 test('TLS names the target, and nothing else', async () => {
