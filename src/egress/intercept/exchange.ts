@@ -8,7 +8,14 @@ import { PlaceholderStream, writerFor } from './body-swap.ts'
 import type { InterceptLimits } from './limits.ts'
 import { credentialRefused, Refusal } from './refusal.ts'
 import { type Header, judgeRequest, type RequestHead, type HeadTarget } from './request-head.ts'
-import { type Exchange, exchangeFor, screenRefused, swapHead, type Swapped } from './swap-head.ts'
+import {
+  type Exchange,
+  exchangeFor,
+  forTheWhole,
+  screenRefused,
+  swapHead,
+  type Swapped,
+} from './swap-head.ts'
 import type { Upstream } from './upstream.ts'
 
 /** What the exchanges of one connection share. */
@@ -42,8 +49,7 @@ export const exchange = async (
   response: ServerResponse,
 ): Promise<void> => {
   const head = judgedHead(context, given)
-  const { path, headers: asked, swapped } = swapHead(context.swap, context.target, head)
-  const headers = swapped.length === 0 ? asked : asked.filter(([name]) => !partial.has(name.toLowerCase()))
+  const { path, headers, swapped } = swapHead(context.swap, context.target, head)
   for (const it of swapped) context.carry(it)
   const upstream = await context.upstream()
 
@@ -61,9 +67,6 @@ export const exchange = async (
   // The host answered before it had it all: what is still to come would be taken for the next request
   if (!given.complete) given.destroy()
 }
-
-/** What asks for a part of an answer: with the secret in the request, two parts could bring back half of it each. */
-const partial: ReadonlySet<string> = new Set(['range', 'if-range'])
 
 /** The head that may go up; throws a Refusal for what may not, and tells of what is in that. */
 export const judgedHead = ({ swap, target, head }: ExchangeContext, given: IncomingMessage): RequestHead => {
@@ -121,16 +124,19 @@ const sendUp = async (
     writerFor(valueOf('content-type') ?? ''),
     swapped,
   )
-  if (!mayFill || length === undefined) return sending(begin(head.headers), body)
-  const rest = head.headers.filter(([name]) => name.toLowerCase() !== 'content-length')
+  if (!mayFill) return sending(begin(head.headers), body)
+  // What is swapped in it shows when the head is gone
+  const whole = forTheWhole(head.headers)
+  if (length === undefined) return sending(begin(whole), body)
+  const rest = whole.filter(([name]) => name.toLowerCase() !== 'content-length')
   if (Number(length) > context.limits.countedBodyBytes)
     return sending(begin([...rest, ['Transfer-Encoding', 'chunked']]), body)
   if (valueOf('expect') !== undefined) given.socket.write('HTTP/1.1 100 Continue\r\n\r\n')
   const parts: Buffer[] = []
   for await (const part of body) parts.push(part)
-  const whole = Buffer.concat(parts)
+  const bytes = Buffer.concat(parts)
   const counted = rest.filter(([name]) => name.toLowerCase() !== 'expect')
-  return sending(begin([...counted, ['Content-Length', String(whole.length)]]), [whole])
+  return sending(begin([...counted, ['Content-Length', String(bytes.length)]]), [bytes])
 }
 
 const sending = (up: ClientRequest, body: AsyncIterable<Buffer> | Iterable<Buffer>): Sending => {

@@ -46,15 +46,23 @@ export const swapHead = (port: SwapPort, target: EgressEndpoint, head: RequestHe
     replaceAll(text, placeholders, (it) => exchange(it, { in: 'elsewhere' }))
   const [, before = '', query = ''] = /^([^?]*)(.*)$/.exec(head.path) ?? []
   replaceAll(before, placeholders, (it) => exchange(it, { in: 'elsewhere' }))
-  return {
-    path: before + replaceAll(query, placeholders, (it) => encodeURIComponent(exchange(it, { in: 'query' }))),
-    headers: head.headers.map(([name, value]) => [
-      name,
-      swapHeader(name.toLowerCase(), value, placeholders, exchange),
-    ]),
-    swapped,
-  }
+  const path =
+    before + replaceAll(query, placeholders, (it) => encodeURIComponent(exchange(it, { in: 'query' })))
+  const headers = head.headers.map(([name, value]): Header => [
+    name,
+    swapHeader(name.toLowerCase(), value, placeholders, exchange),
+  ])
+  return { path, headers: swapped.length === 0 ? headers : forTheWhole(headers), swapped }
 }
+
+/**
+ * Headers that do not ask for a part of an answer: with the secret in the request, two parts could bring back half of it each,
+ * and in neither would it be found.
+ */
+export const forTheWhole = (headers: readonly Header[]): readonly Header[] =>
+  headers.filter(([name]) => !partial.has(name.toLowerCase()))
+
+const partial: ReadonlySet<string> = new Set(['range', 'if-range'])
 
 /**
  * Throws a Refusal where a head that is refused anyway has something in it that is told of: the secret itself, a placeholder

@@ -67,6 +67,13 @@ export const packedWatch = (look: MaskingStream): PackedWatch => {
   }
 }
 
+/** The watch as a pipeline's step; it fails where the watch does. */
+export const lookingInto = (watch: PackedWatch) =>
+  async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) yield await watch.push(chunk)
+    yield watch.flush()
+  }
+
 /** The coding that a body begins as, null for none; `unknown` while more of it must tell. */
 function codingOf(head: Buffer): string | null {
   for (const [coding, beginning] of Object.entries(beginnings)) {

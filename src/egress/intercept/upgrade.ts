@@ -9,6 +9,7 @@ import { redactingFrames, watchedFrames } from './frames.ts'
 import { Refusal } from './refusal.ts'
 import type { Header } from './request-head.ts'
 import { swapHead } from './swap-head.ts'
+import { lookingInto, packedWatch } from './unnamed-coding.ts'
 
 /**
  * Passes an upgrade on and, once the host agrees, the bytes of both sides. Nothing is swapped in frames: a
@@ -35,10 +36,11 @@ export const passUpgrade = async (
   if (socket === null) {
     const framed = judged.headers.filter(([name]) => name.toLowerCase() !== 'content-length')
     client.write(written(judged.status, judged.message, [...framed, ['Connection', 'close']]))
+    const look = lookingInto(packedWatch(redactor.mask()))
     const mask = redacting(redactor.mask())
     await (judged.decoder === null
-      ? pipeline(answer, mask, client)
-      : pipeline(answer, judged.decoder, mask, client))
+      ? pipeline(answer, look, mask, client)
+      : pipeline(answer, judged.decoder, look, mask, client))
     return
   }
   if (judged.headers.some(([name]) => name.toLowerCase() === 'sec-websocket-extensions'))

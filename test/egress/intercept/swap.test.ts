@@ -72,6 +72,23 @@ test('and then the request asks for the whole, since two parts could bring back 
   ])
 })
 
+test.each([
+  ['of a length', (body: string) => [`Content-Length: ${body.length}`], (body: string) => body],
+  [
+    'in chunks',
+    () => ['Transfer-Encoding: chunked'],
+    (body: string) => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  ],
+])('so does one with a body %s where bodies are swapped in', async (_what, framed, written) => {
+  await using at = await noting({ injection: { body: true } })
+  using _ = await at.lease()
+  const body = at.placeholder
+  await at.say('POST / HTTP/1.1', [...framed(body), 'Range: bytes=0-20', 'If-Range: "x"'], written(body))
+  expect(
+    at.seen.map(({ headers, body: sent }) => [headers['range'], headers['if-range'], sent.toString()]),
+  ).toEqual([[undefined, undefined, token]])
+})
+
 test('in letters beyond ASCII, as the bytes that they are', async () => {
   await using at = await noting({ secret: 'pässwort-mit-€-0123456789' })
   using _ = await at.lease()

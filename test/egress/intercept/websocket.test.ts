@@ -1,6 +1,7 @@
 // Websockets to a host that carries a credential: upgraded where the entry lists it, and looked through both ways.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { intercepted, otherToken, talk, token, until } from '../../support/intercepted.ts'
@@ -353,6 +354,31 @@ describe('a websocket', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 401 /)
     expect(answer).toContain('not you, Bearer ***')
     expect(answer).not.toContain(token)
+  })
+
+  test('that the host declines is looked into where it is packed and does not say so', async () => {
+    await using at = await intercepted({
+      injection: websocket,
+      http: (request, response) => response.end(gzipSync(`you sent ${request.headers.authorization}`)),
+    })
+    using _ = await at.lease()
+    const answer = await talk(await at.raw(), upgrade(at))
+    expect(answer).not.toContain('\x1f\x8b')
+    expect(at.log.cut).toEqual(['answer-packed'])
+  })
+
+  test('that carries the secret asks for the whole', async () => {
+    const asked: unknown[] = []
+    await using at = await intercepted({
+      injection: websocket,
+      http(request, response) {
+        asked.push(request.headers.range, request.headers['if-range'])
+        response.writeHead(401).end()
+      },
+    })
+    using _ = await at.lease()
+    await talk(await at.raw(), upgrade(at, 'Range: bytes=0-20', 'If-Range: "x"'))
+    expect(asked).toEqual([undefined, undefined])
   })
 
   test.each([
