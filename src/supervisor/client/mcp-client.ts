@@ -68,6 +68,7 @@ export class McpClient {
       tooLongEnd: (head, tail, error) => this.#guests !== null && this.#overlong(head, tail, error),
     })
     process.stdout.on('data', (chunk: Buffer) => {
+      if (this.#closed !== null) return // it may go on for as long as it takes to end it
       contained(() => lines.push(chunk), this.#failed)
       if (lines.pending > overlongFactor * server.output.lineBytes)
         this.#break('it wrote a line without an end')
@@ -188,10 +189,9 @@ export class McpClient {
   #send(id: number, method: string, params: string): void {
     const { server } = this.#options
     const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}\n`
-    if (Buffer.byteLength(line) > server.output.lineBytes) {
-      const what = `a request to ${server.name} is longer than output.line_bytes (${server.output.lineBytes})`
-      throw new SallyportError('ERR_MESSAGE_TOO_LARGE', `${what}; send less or raise it`)
-    }
+    const { name, output } = server
+    const what = `a request to ${name} is longer than output.line_bytes (${output.lineBytes}); send less or raise it`
+    if (Buffer.byteLength(line) > output.lineBytes) throw new SallyportError('ERR_MESSAGE_TOO_LARGE', what)
     this.#write(line)
   }
 
@@ -208,6 +208,7 @@ export class McpClient {
   }
 
   #line(bytes: Buffer, text: string, start: number, end: number): void {
+    if (this.#closed !== null) return
     const envelope = readEnvelope(text, start, end, bytes)
     switch (envelope.kind) {
       case 'response':
@@ -238,7 +239,7 @@ export class McpClient {
     const unreadable = unreadableAnswer(this.#options.server.name, error.message)
     this.#waiting.get(answers?.key ?? '')?.reject(unreadable)
     this.#guests?.unreadable(answers, unreadable)
-    const storm = this.#guests === null ? null : this.#garbage.count()
+    const storm = this.#garbage.count()
     if (storm !== null) this.#break(storm.message)
     this.#options.note('control/garbage', { code: 'ERR_SERVER_PROTOCOL', reason: error.message })
   }

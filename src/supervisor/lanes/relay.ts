@@ -107,6 +107,7 @@ export class Relay {
       isServed: () => this.#server?.process === process,
       toHost: this.#toHost,
       overfilled: () => this.#overfill(),
+      mayRead: () => !this.#full.isWaiting(process.stdout, this.#host),
       broken: (error) => this.#events.broken(error),
     })
     process.stdout.on('data', (chunk: Buffer) => this.#contained(() => reader.read(chunk)))
@@ -287,9 +288,8 @@ export class Relay {
     if (stdin === undefined || !stdin.writable) return
     stdin.write(line, 'latin1')
     const { name, output } = this.#wire.server
-    if (stdin.writableLength > output.lineBytes + 1_048_576) {
+    if (stdin.writableLength > output.lineBytes + 1_048_576)
       this.#events.broken(new SallyportError('ERR_SERVER_PROTOCOL', `${name} asks and does not read answers`))
-    }
   }
 
   #resumeHost(): void {

@@ -12,6 +12,7 @@ import { askedPlainly } from '../questions/as-task.ts'
 import { doesAsk, judgeInput, retryLine } from '../questions/input-required.ts'
 import { mayNotAsk, nothingEnds, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from '../message/credential-meta.ts'
+import { mostGarbage } from '../message/garbage.ts'
 import { evidenceOf, heldAgain } from './held.ts'
 import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
@@ -85,9 +86,11 @@ export class ServerLane {
     if (this.#wire.talk.protocolVersion !== batchVersion)
       return this.#garbage('a batch in a version without batches')
     try {
-      const all = elements(text, start, end)
+      const all = elements(text, start, end, { bounded: true })
+      const most = this.garbage + mostGarbage
       const kept: Kept[] = []
       for (const element of all) {
+        if (this.garbage > most) return 'drop' // whoever counts it lets go of the server
         const verdict = this.#message(readEnvelope(text, element.start, element.end))
         if (verdict === 'pass') kept.push({ text: text.slice(element.start, element.end), isChanged: false })
         else if (verdict !== 'drop') kept.push({ text: verdict.replacement.trimEnd(), isChanged: true })

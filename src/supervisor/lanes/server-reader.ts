@@ -23,7 +23,9 @@ export interface ServerReaderOptions {
   readonly toHost: Outlet
   /** The host would have more to read than there is room for */
   readonly overfilled: () => void
-  /** The session cannot go on */
+  /** False while the server waits for a host that does not read */
+  readonly mayRead: () => boolean
+  /** The session cannot go on: not a line more of the server is judged */
   readonly broken: (error: SallyportError) => void
 }
 
@@ -32,6 +34,7 @@ export class ServerReader {
   readonly #options: ServerReaderOptions
   readonly #lines: ServerLines
   readonly #text = new TextCheck()
+  #isOver = false
 
   constructor(lane: ServerLane, stdout: Readable, options: ServerReaderOptions) {
     this.#lane = lane
@@ -40,33 +43,44 @@ export class ServerReader {
       line: (bytes, text, start, end) => this.#line(bytes, text, start, end),
       tooLong: () => options.judging.now(),
       tooLongEnd: (head, tail, error) => {
-        if (!lane.overlong(head, tail, error)) options.broken(unanswerableLine(error))
+        if (!lane.overlong(head, tail, error)) this.#break(unanswerableLine(error))
       },
+      mayRead: options.mayRead,
     })
   }
 
   read(chunk: Buffer): void {
-    const { server, judging, isServed, toHost, broken } = this.#options
-    if (!isServed()) return
+    const { server, judging, toHost } = this.#options
+    if (!this.#isRead) return
     this.#lines.push(chunk)
     judging.now()
     toHost.flush()
-    if (this.#lines.pending > overlongFactor * server.output.lineBytes) broken(endlessLine(server))
+    if (this.#lines.pending > overlongFactor * server.output.lineBytes) this.#break(endlessLine(server))
+  }
+
+  get #isRead(): boolean {
+    return !this.#isOver && this.#options.isServed()
+  }
+
+  #break(error: SallyportError): void {
+    this.#isOver = true
+    this.#options.broken(error)
   }
 
   #line(bytes: Buffer, text: string, start: number, end: number): void {
+    if (!this.#isRead) return
     const isText = this.#text.isText(bytes, start, end)
     const said = isText ? readLine(bytes, text, start, end, false) : null
     this.#options.judging.add(() => {
-      if (!this.#options.isServed()) return
+      if (!this.#isRead) return
       const lane = this.#lane
       const before = lane.garbage
       const verdict = isText ? lane.judge(said, text, start, end) : lane.notText(text, start, end)
       const passes = verdict === 'drop' ? 0 : verdict === 'pass' ? end - start : verdict.replacement.length
       if (!this.#options.holding.hasRoomFor(passes)) return this.#options.overfilled()
       put(this.#options.toHost, verdict, bytes, start, end)
-      const storm = lane.garbage > before ? this.#options.garbage.count() : null
-      if (storm !== null) this.#options.broken(storm)
+      const storm = lane.garbage > before ? this.#options.garbage.count(lane.garbage - before) : null
+      if (storm !== null) this.#break(storm)
     })
   }
 }

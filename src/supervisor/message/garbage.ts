@@ -2,7 +2,7 @@
 import { SallyportError } from '../../errors.ts'
 
 /** Messages that were no messages, in one second, beyond which a server is not worth listening to */
-const most = 1000
+export const mostGarbage = 1000
 /** A line without end is given up beyond this many times its limit */
 export const overlongFactor = 16
 
@@ -15,13 +15,13 @@ export class Garbage {
     this.#server = server
   }
 
-  /** Counts a line; says why that was one too many, or null. */
-  count(): SallyportError | null {
+  /** Counts so many; says why that was too many, or null. */
+  count(more = 1): SallyportError | null {
     const second = Math.floor(performance.now() / 1000)
-    this.#count = second === this.#second ? this.#count + 1 : 1
+    this.#count = second === this.#second ? this.#count + more : more
     this.#second = second
-    if (this.#count <= most) return null
-    const what = `${this.#server} wrote more than ${most} lines in a second that are not MCP`
+    if (this.#count <= mostGarbage) return null
+    const what = `${this.#server} wrote more than ${mostGarbage} lines in a second that are not MCP`
     return new SallyportError('ERR_SERVER_PROTOCOL', `${what}; a server logs to stderr`)
   }
 }
