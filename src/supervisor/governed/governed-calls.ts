@@ -142,7 +142,7 @@ export class GovernedCalls {
       () => this.#decided(asking, refusal),
       (bug) => {
         const { admissions, held } = asking
-        const isFollowed = this.#sent.has(held.request.wireId.key)
+        const isFollowed = this.#sent.has(openedAs(held, admissions).wireId.key)
         if (!isFollowed)
           this.#settleAll(admissions, { kind: 'lost', durationMs: 0, bytes: null, detail: bug.message })
         this.#options.broken(bug)
@@ -164,7 +164,8 @@ export class GovernedCalls {
   }
 
   #send(held: Held, admissions: readonly Admission[]): void {
-    const { request, asks, line, asksTask } = held
+    const { asks, line, asksTask } = held
+    const request = openedAs(held, admissions)
     const { talk, send, server } = this.#options
     talk.open(request)
     const taskId = taskIn(asks[0]) // whose `tasks/result` waits for it
@@ -285,4 +286,10 @@ export class GovernedCalls {
   #settleAll(admissions: readonly Admission[], outcome: Outcome): void {
     for (const admission of admissions) this.#options.governor.settle(admission, outcome)
   }
+}
+
+/** As it is open once it is sent: to a call that has a process of its own no other process can give the answer. */
+function openedAs({ request }: Held, [first]: readonly Admission[]): HostRequest {
+  const { raw, key } = request.wireId
+  return (first?.process ?? null) === null ? request : { ...request, wireId: { raw, key: `own ${key}` } }
 }
