@@ -26,11 +26,13 @@ export interface Span {
   readonly end: number
 }
 
+type Bounded = boolean | 'listed'
+
 interface Wishes {
   /** Refuse an object, at any depth, that has the same key twice */
   readonly unique?: boolean
-  /** Refuse more than `mostParts` keys and values, or more than `mostListed` members in what is listed */
-  readonly bounded?: boolean
+  /** Refuse more than `mostParts` keys and values, or more than `mostListed` members in what is listed; `listed` refuses those alone */
+  readonly bounded?: Bounded
   /** Keys whose values' own members are listed too */
   readonly inside?: ReadonlySet<string>
 }
@@ -103,9 +105,9 @@ let partsLeft = unbounded
 let listedMost = unbounded
 
 /** Begins to count the parts of a message. */
-export function bound(isBounded: boolean): void {
-  partsLeft = isBounded ? mostParts : unbounded
-  listedMost = isBounded ? mostListed : unbounded
+export function bound(bounded: Bounded): void {
+  partsLeft = bounded === true ? mostParts : unbounded
+  listedMost = bounded === false ? unbounded : mostListed
 }
 
 /**

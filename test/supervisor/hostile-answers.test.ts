@@ -37,6 +37,7 @@ const base64 = (replies: readonly (string | Buffer)[]): string =>
 const tell = (id: string, ...replies: readonly (string | Buffer)[]): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"t","_meta":{"@reply":"${base64(replies)}"}}}`
 const ok = (id: string, value = '{}'): string => `{"jsonrpc":"2.0","id":${id},"result":${value}}`
+const many = `{${Array.from({ length: 10_001 }, (_, n) => `"K${n}":1`).join()}}`
 const badText = Buffer.from('{"jsonrpc":"2.0","id":77,"result":{"x":"\xff"}}', 'latin1')
 
 const unexpected = 'session/unexpected-answer'
@@ -83,6 +84,8 @@ test.each([
     'nested deeper than 1000',
   ],
   ['depth without end', ok('1', '['.repeat(100_000)), 'nested deeper than 1000'],
+  ['of more members than are looked at', ok('1', many), '10000'],
+  ['of an error of as many', `{"jsonrpc":"2.0","error":${many},"id":1}`, '10000'],
   ['bad text', Buffer.from(ok('1', '"\xff"'), 'latin1'), 'not UTF-8'],
   [
     'result and error',

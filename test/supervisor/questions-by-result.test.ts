@@ -306,3 +306,69 @@ test('a subscription that policy denies declares nothing: by a task nobody is as
   await ask('subscriptions/listen', '"notifications":{"taskIds":["k"]}', '{}')
   expect(await told()).toBe(true)
 })
+
+const all = {
+  a: { action: 'accept', content: { password: 'hunter22' } },
+  A: { Action: 'accept', Content: { password: 'hunter22' } },
+  t: 'hunter22',
+  m: { role: 'assistant', content: { type: 'text', text: 'hunter22' }, model: 'm' },
+  r: { roots: [{ uri: 'file:///hunter22' }] },
+  R: { action: 'accept', Roots: [{ uri: 'file:///hunter22' }] },
+}
+const on = { enabled: true, timeoutMs: 60_000, queue: 16 }
+const off = { enabled: false, timeoutMs: 60_000, queue: 16 }
+
+test.each<readonly [string, Partial<ServerSettings>, readonly string[]]>([
+  ['may ask for nothing', { elicitation: off, sampling: false }, []],
+  ['is sandboxed', { trust: 'sandboxed', elicitation: on, sampling: true }, []],
+  ['may ask a person', { elicitation: on, sampling: false }, ['a', 'A', 't']],
+  ['may ask a model', { elicitation: off, sampling: true }, ['m']],
+  ['may ask both', { elicitation: on, sampling: true }, ['a', 'A', 't', 'm']],
+])('a server that %s is given no other answer, whoever makes it up', async (_what, more, given) => {
+  await using dir = await tempDir()
+  const record = join(dir.path, 'received')
+  const args = [fixture('raw-script.mjs'), record]
+  const tools = { allow: ['t'], deny: [], readOnly: [] }
+  await using host = await attach(serverSettings('raw-script.mjs', { args, tools, ...more }), {
+    era: 'modern',
+  })
+  const ask = async (id: number, method: string, params: object) => {
+    const reply = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{}}\n`).toString('base64')
+    host.send({
+      jsonrpc: '2.0',
+      id,
+      method,
+      params: { ...params, _meta: { ...askableMeta, '@reply': reply } },
+    })
+    await host.answer(id)
+    const line = readFileSync(record, 'utf8').trimEnd().split('\n').at(-1) ?? ''
+    return (JSON.parse(line) as { params: { inputResponses: unknown } }).params.inputResponses
+  }
+  const no = { action: 'decline' }
+  const expected = Object.fromEntries(
+    Object.entries(all).map(([name, answer]) => [name, given.includes(name) ? answer : no]),
+  )
+  expect(await ask(1, 'tools/call', { name: 't', arguments: {}, inputResponses: all })).toEqual(expected)
+  expect(await ask(2, 'prompts/list', { inputResponses: all })).toEqual(expected)
+  expect(await ask(3, 'tools/call', { name: 't', inputResponses: ['hunter22'] })).toEqual({})
+  expect(host.eventsOf('session/declined').length).toBeGreaterThan(0)
+  expect(JSON.stringify(host.governed.records())).not.toContain('hunter22')
+})
+
+test('a state that can be read in two ways is an error for whom it was for, and the session goes on', async () => {
+  await using host = await attach(serverSettings('raw-script.mjs'), { era: 'modern' })
+  const said = (id: number, result: string) => ({
+    ...askableMeta,
+    '@reply': Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${result}}\n`).toString('base64'),
+  })
+  const asked = '{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"}}'
+  const call = (id: number, result: string) =>
+    host.send({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 't', _meta: said(id, result) } })
+  call(1, `${asked},"requestState":{"a":1,"a":2}}`)
+  expect((await host.answer(1)).error).toMatchObject({
+    message: expect.stringContaining('its requestState can be read in two ways') as string,
+    data: { code: 'ERR_METHOD_REFUSED' },
+  })
+  call(2, '{}')
+  expect((await host.answer(2)).result).toEqual({})
+})

@@ -1,5 +1,4 @@
 // Takes a governed request out of the stream: what policy is to be asked about it, and what is sent once it may pass.
-import { SallyportError } from '../../errors.ts'
 import { decodeString, type Member, members, type Span } from '../../lib/json-scan.ts'
 import { isLong } from '../../lib/long-text.ts'
 import { rememberedOnce } from '../../lib/remembered.ts'
@@ -119,10 +118,10 @@ const lineageKey = 'sallyport/lineage'
 /** Longest name and lineage in a session, bytes with their quotes; a lineage of the control protocol is as long */
 export const longestText = 4096
 
-/** A request that goes out again, as a call of its own. */
-export function heldAgain(request: HostRequest, line: string): Held {
+/** A request that goes out again, as a call of its own; null where what the server would have in it has no one reading. */
+export function heldAgain(request: HostRequest, line: string): Held | null {
   const envelope = readUnambiguous(line, 0, line.length - 1)
-  if (envelope.kind !== 'request') throw new SallyportError('ERR_INTERNAL', 'a retry is not a request')
+  if (envelope.kind !== 'request') return null
   return heldOf(request, envelope, asksOf(envelope, request.route))
 }
 

@@ -8,6 +8,7 @@ import { type Envelope, type Notification, readUnambiguous, type Request } from 
 import { asksOf, heldOf, kindAt, longestText, noLineage } from './held.ts'
 import { withoutQuestionTasks } from '../questions/as-task.ts'
 import { declining } from '../questions/input-required.ts'
+import { unasked } from '../questions/unasked.ts'
 import { declaredAtStart, declaredBy } from '../questions/declared.ts'
 import { listenAsks } from './listen.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
@@ -121,15 +122,18 @@ export class HostLane {
     return verdict === 'pass' && text !== said.text ? { replacement: `${text.slice(start, end)}\n` } : verdict
   }
 
-  /** The request, or where it answers questions whose time was over, one that declines them. */
+  /** The request, or where it answers questions whose time was over, or that nobody may ask, one that declines them. */
   #inTime(request: Request): Request {
     const { talk, server } = this.#wire
-    if (!talk.isLegacy) confideAnswers(this.#wire, request)
-    const late = talk.isLegacy ? [] : tooLate(this.#wire, request)
-    if (late.length === 0) return request
-    const reason = `the answer came after elicitation.timeout_ms (${server.elicitation.timeoutMs})`
+    if (talk.isLegacy) return request
+    confideAnswers(this.#wire, request)
+    const late = tooLate(this.#wire, request)
+    const never = unasked(server, request)
+    if (late.length + never.length === 0) return request
+    const timeout = `the answer came after elicitation.timeout_ms (${server.elicitation.timeoutMs})`
+    const reason = never.length === 0 ? timeout : 'the server may not ask for what was answered'
     this.#wire.note('session/declined', { method: request.method, reason })
-    return declining(request, late)
+    return declining(request, [...late, ...never])
   }
 
   #ask(request: Request): Verdict {

@@ -1,6 +1,5 @@
 // Judges what the server says before the host hears it: a message at all, an awaited answer, a request that it may make.
 import { SallyportError } from '../../errors.ts'
-import { newRequestId } from '../../lib/ids.ts'
 import { elements, JsonScanError, type Member, skipSpace } from '../../lib/json-scan.ts'
 import { declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
 import type { Redactor } from '../../schema/credentials.ts'
@@ -9,16 +8,16 @@ import type { HostRequest } from './conversation.ts'
 import { lastId, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Envelope, Notification, Request, Response } from '../message/envelope.ts'
 import { askedPlainly } from '../questions/as-task.ts'
-import { doesAsk, judgeInput, retryLine } from '../questions/input-required.ts'
-import { mayNotAsk, nothingEnds, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
+import { doesAsk } from '../questions/input-required.ts'
+import { nothingEnds, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from '../message/credential-meta.ts'
 import { mostGarbage } from '../message/garbage.ts'
-import { evidenceOf, heldAgain } from './held.ts'
+import { evidenceOf } from './held.ts'
+import { inputAsked, notAsked, readdressed } from './input-asked.ts'
 import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
 import type { MessageId } from '../message/message-id.ts'
-import { awaitAnswer, declaredWith, questionOf, taskOf, whyNotAsked } from './person.ts'
-import type { Declared } from '../questions/declared.ts'
+import { declaredWith, questionOf, whyNotAsked } from './person.ts'
 import { idAt, only } from '../shared/lines.ts'
 import { serverMay, whyNotHost } from '../questions/server-may.ts'
 import { whyNotSent } from '../questions/url-required.ts'
@@ -27,10 +26,6 @@ import { utf8 } from '../message/utf8.ts'
 import { filterList, shownIn } from './listing.ts'
 import { taskNoticeRefused } from './task-notice.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
-
-/** How often one request may be sent again because the server wants more input */
-const maxRounds = 16
-const tooOften = { asked: 'more input', reason: `it asked ${maxRounds} times already` }
 
 /** Judges lines of the server; answers the requests that the host must not see. */
 export class ServerLane {
@@ -169,19 +164,16 @@ export class ServerLane {
   #answer(request: HostRequest, response: Response): Verdict {
     const { result, text } = response
     const { server } = this.#wire
-    const refuse = (asked: string, reason: string): Verdict => ({
-      replacement: errorLine(request.id, mayNotAsk(server.name, request.method, asked, reason)),
-    })
     const unsent = whyNotSent(server, response, () => declaredWith(request, this.#wire.talk.declared))
-    if (unsent !== null) return refuse('elicitation', unsent)
-    if (result === null) return this.#readdress(request, response)
+    if (unsent !== null) return notAsked(server, request, 'elicitation', unsent)
+    if (result === null) return readdressed(request, response)
     if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
     const isList = request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list'
     // Hosts of the later era take a question by whatever result it comes; here none may, whatever is enabled.
     if ((isList || request.line === null) && !this.#wire.talk.isLegacy && doesAsk(text, result))
-      return refuse('input', 'no answer to this method may ask')
+      return notAsked(server, request, 'input', 'no answer to this method may ask')
     if (isList) return this.#list(request, response, result)
-    if (request.line !== null) return this.#input(request, request.line, response, result)
+    if (request.line !== null) return inputAsked(this.#wire, request, request.line, response, result)
     if (request.route === 'handshake' || request.route === 'probe')
       return introduction(request, response, result, this.#wire)
     return 'pass'
@@ -198,38 +190,6 @@ export class ServerLane {
       return { replacement: `${list.text}\n` }
     } catch (thrown) {
       return { replacement: errorLine(request.id, SallyportError.from(thrown)) }
-    }
-  }
-
-  /** A result that asks for input passes, is answered in the host's stead, or becomes an error. */
-  #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
-    const { gate, server, questions, talk } = this.#wire
-    const asked = { method: request.method, line, text: response.text, inner: result.inner }
-    const declared = (): Declared => declaredWith(request, talk.declared)
-    const waiting = (names: readonly string[]): number => questions.count(taskOf(asked), names)
-    const verdict = judgeInput(response.text, result, server, gate, { waiting, declared })
-    if (verdict.action === 'pass') {
-      awaitAnswer(this.#wire, asked, verdict)
-      return this.#readdress(request, response)
-    }
-    if (verdict.action === 'answer' && request.round < maxRounds) {
-      const id = newRequestId()
-      const wireId = { raw: `"${id}"`, key: `s${id}` }
-      const round = request.round + 1
-      this.#wire.note('session/input-answered', { method: asked.method, round, reason: verdict.reason })
-      const again = retryLine(line, wireId.raw, request.method, verdict.responses, verdict.state)
-      this.#wire.hold(heldAgain({ ...request, wireId, round }, again))
-      return 'drop'
-    }
-    const { asked: what, reason } = verdict.action === 'refuse' ? verdict : tooOften
-    return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, what, reason)) }
-  }
-
-  /** Gives an answer the id that the host knows, where the request went out under another. */
-  #readdress(request: HostRequest, { text, start, end, idSpan }: Response): Verdict {
-    if (request.wireId.key === request.id.key) return 'pass'
-    return {
-      replacement: `${text.slice(start, idSpan.start)}${request.id.raw}${text.slice(idSpan.end, end)}\n`,
     }
   }
 

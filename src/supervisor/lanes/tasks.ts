@@ -144,7 +144,8 @@ function readTask(value: unknown): TaskState | null {
 
 /** The task that a call's result begins: in 2025-11-25 only where the host asked for one. */
 export function taskBegun(result: string, isAsked: boolean, isLegacy: boolean): TaskState | null {
-  if (isLegacy ? !isAsked : !result.includes('"task"')) return null
+  // What begins one says `task`, be it with escapes.
+  if (isLegacy ? !isAsked : !result.includes('"task"') && !result.includes('\\u')) return null
   const value = readShallow(result, telling)
   if (isLegacy) return readTask(Reflect.get(Object(value), 'task'))
   return Reflect.get(Object(value), 'resultType') === 'task' ? readTask(value) : null

@@ -37,7 +37,7 @@ export type Envelope =
       readonly id: MessageId | null
       readonly idSpan: Span
       readonly result: Member | null
-      readonly error: Span | null
+      readonly error: Member | null
     })
   | {
       readonly kind: 'invalid'
@@ -54,7 +54,8 @@ export type Response = Extract<Envelope, { kind: 'response' }>
 
 const envelopeNames = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
 const envelopeKeys = spellings([...envelopeNames])
-const inside = new Set(['params', 'result'])
+/** Each member of these is looked at, and so there are not more of them than can be, whoever says it */
+const inside = new Set(['params', 'result', 'error'])
 /** Characters at the end of a line in which an id is looked for */
 const tailLength = 200
 
@@ -94,10 +95,11 @@ function read(text: string, start: number, end: number, isStrict: boolean, bytes
   if (alike !== null) return envelopeOf(text, start, end, alike)
   const found: Member[] = []
   try {
-    members(text, start, end, { unique: isStrict, bounded: isStrict, inside }, found)
+    members(text, start, end, { unique: isStrict, bounded: isStrict || 'listed', inside }, found)
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
-    const isAnswer = thrown.kind === 'depth' && !found.some(({ key }) => key === 'method')
+    const isRead = thrown.kind === 'depth' || thrown.kind === 'parts'
+    const isAnswer = isRead && !found.some(({ key }) => key === 'method')
     const named = (): MessageId | null =>
       idOf(text, found) ?? lastId(text.slice(Math.max(start, end - tailLength), end))
     const ids = { duplicate: () => idOf(text, found), parts: named, depth: () => null, syntax: () => null }

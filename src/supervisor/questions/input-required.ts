@@ -168,12 +168,13 @@ export function paramsIn(line: string): readonly Member[] {
   return params === undefined ? [] : members(line, params.start, params.end)
 }
 
-/** The request with a no in the place of each of these answers; the rest of it stands as it was. */
+/** The request with a no in the place of each of these answers, and with none where they are no object; the rest of it stands as it was. */
 export function declining({ text, start, end }: Request, names: readonly string[]): Request {
   const line = text.slice(start, end)
   const responses = paramsIn(line).find(({ key }) => key === 'inputResponses')
-  if (responses === undefined || line.charCodeAt(responses.start) !== 123) return readRequest(line)
-  const answers = members(line, responses.start, responses.end).map(
+  if (responses === undefined) return readRequest(line)
+  const isObject = line.charCodeAt(responses.start) === 123
+  const answers = (isObject ? members(line, responses.start, responses.end) : []).map(
     ({ key, start: from, end: to }) =>
       `${ascii(key)}:${names.includes(key) ? ascii(declined) : line.slice(from, to)}`,
   )

@@ -30,7 +30,7 @@ export class ReadLists {
   readonly #options: ReadListsOptions
   /** Since the host was last told that they have changed */
   readonly #read = new Set<List>()
-  /** Subscription -> what its server tells in it */
+  /** Subscription -> which of these its server tells in it */
   readonly #acknowledged = new WeakMap<HostRequest, readonly string[]>()
 
   constructor(options: ReadListsOptions) {
@@ -53,10 +53,14 @@ export class ReadLists {
     if (request === undefined || found === null || text.charCodeAt(found.start) !== 123) return
     const isTrue = ({ start, end }: { start: number; end: number }): boolean =>
       text.slice(start, end) === 'true'
-    const named = members(text, found.start, found.end).filter(isTrue)
+    const named = new Set(
+      members(text, found.start, found.end)
+        .filter(isTrue)
+        .map(({ key }) => key),
+    )
     this.#acknowledged.set(
       request,
-      named.map(({ key }) => key),
+      Object.values(changesOfLists).filter((name) => named.has(name)),
     )
   }
 

@@ -1,4 +1,5 @@
 // What one session's server lists, asked in the session itself, behind the host's handshake and before its first call.
+import { hash } from 'node:crypto'
 import type { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
 import type { InstanceId } from '../../lib/ids.ts'
@@ -26,6 +27,8 @@ import { utf8 } from '../message/utf8.ts'
 
 /** Entries of lists that are held against what the server says when it is asked for them itself */
 const maxSuspects = 1024
+/** Those of them that are remembered as lies: what has that many is not what was accepted, and one more changes nothing */
+const maxLies = 64
 
 export interface SessionSurfaceOptions {
   readonly server: ServerSettings
@@ -48,7 +51,7 @@ export class SessionSurface {
   #compared: Compared | null = null
   /** Those that the host was given since, and were not among them, each with the method that gave it */
   readonly #suspects = new Map<string, string>()
-  /** Those that the server did not list to us when it was asked for it: they stand beside what is compared from then on */
+  /** Digests of those that the server did not list to us when it was asked: they stand beside what is compared from then on */
   readonly #lies = new Set<string>()
   #isReady = false
   /** Why nothing can be known any more, or null */
@@ -148,7 +151,8 @@ export class SessionSurface {
   /** Of a list that is longer than what was read of it nothing can be told; of the other one it can. */
   #compareShown(surface: Surface): void {
     const compared = new Compared(surface)
-    for (const [entry, method] of this.#suspects) if (compared.lacks(method, entry)) this.#lies.add(entry)
+    for (const [entry, method] of this.#suspects)
+      if (this.#lies.size < maxLies && compared.lacks(method, entry)) this.#lies.add(hash('sha256', entry))
     this.#compared = compared
     this.#suspects.clear()
   }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { JournalRecord } from '../../../src/journal/record.ts'
 import type { Rule } from '../../../src/schema/settings.ts'
 import { RawJson } from '../../../src/lib/raw-json.ts'
-import { TaskIds } from '../../../src/supervisor/lanes/tasks.ts'
+import { taskBegun, TaskIds } from '../../../src/supervisor/lanes/tasks.ts'
 import { allowAll, askableMeta, attach, type HostEnd } from '../../support/attach.ts'
 import { eventually } from '../../support/eventually.ts'
 import { patienceMs } from '../../support/patience.ts'
@@ -54,6 +54,15 @@ const bodies = (host: HostEnd, type: string, subject: string): readonly JournalR
 /** The outcome of the call that began the task, once there is one. */
 const ended = (host: HostEnd) =>
   eventually(() => bodies(host, 'call.outcome', 'work').length > 0 && bodies(host, 'call.outcome', 'work'))
+
+test.each(['"task"', String.raw`"\u0074ask"`, String.raw`"t\u0061s\u006b"`])(
+  'in 2026-07-28 a result whose type is %s begins a task',
+  (type) => {
+    const said = `{"resultType":${type},"taskId":"k","status":"working"}`
+    expect(taskBegun(said, false, false)).toEqual({ id: 'k', status: 'working', ttlMs: null })
+    expect(taskBegun(said.replace(type, '"other"'), false, false)).toBe(null)
+  },
+)
 
 test.each(eras)('in %s the call has no outcome before its task is over', async (era) => {
   await using host = await ready(era)
