@@ -10,8 +10,11 @@ export interface Effort {
 const endless: Effort = { left: Infinity }
 
 /** `*` stands for any run of characters, `?` for one; everything else for itself. Used for names and permissions. */
-export const matchesName = (glob: string, value: string): boolean =>
-  match(glob, value, false, endless) === true
+export const matchesName = (glob: string, value: string): boolean => matchesText(glob, value) === true
+
+/** The same of any text; null where that takes more steps than are left. */
+export const matchesText = (glob: string, value: string, effort = endless): boolean | null =>
+  match(glob, value, false, effort)
 
 /** True when one of the globs matches. */
 export const namesAny = (globs: readonly string[], value: string): boolean =>

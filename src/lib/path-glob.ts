@@ -1,6 +1,6 @@
 // Globs for paths and other texts that are no URIs, of which one thing has many spellings: `%2e%2e/x`, `．．/x`, `x` for `/home/x`.
 import { isUtf8 } from 'node:buffer'
-import { type Effort, isPlainPath, matchesPath } from './glob.ts'
+import { type Effort, isPlainPath, matchesPath, matchesText } from './glob.ts'
 import { lookAlikes, shown } from './look-alikes.ts'
 import { latin1 } from './one-way.ts'
 
@@ -16,21 +16,29 @@ const scheme = /^[a-z][a-z\d+.-]*:/i
 /**
  * As `matchesPath`: true or false where every reader of the value is told the same, whether it takes escapes and look-alikes for
  * what they stand for or does not, and resolves an address or does not; null where they are not, where a relative path stands
- * against an absolute one, and for what is no plain path to one of them, or takes more steps than are left. The glob's own
- * spelling is the normal one.
+ * against an absolute one, where a glob without a slash would say something else of a value that has one if its wildcards crossed
+ * that, as in `rm *` and `rm -rf /`, and for what is no plain path to one of them, or takes more steps than are left. The glob's
+ * own spelling is the normal one.
  */
 export function matchesPlainly(glob: string, value: string, effort?: Effort): boolean | null {
   if (!isPlainPath(glob, value) || isElsewhere(glob, value)) return null
-  const verdict = matchesPath(glob, value, effort)
+  const verdict = matchesEitherWay(glob, value, effort)
   if (verdict === null || glob === value) return verdict
   if (!isSameResolved(glob, value, verdict, effort)) return null
   if (/^[\x20-\x24\x26-\x7e]*$/.test(value)) return verdict
   const readings = readingsWithin(effort, value)
   const isAlike = (text: string): boolean =>
     isPlainPath(glob, text) &&
-    matchesPath(glob, text, effort) === verdict &&
+    matchesEitherWay(glob, text, effort) === verdict &&
     isSameResolved(glob, text, verdict, effort)
   return readings?.every((text) => text === value || isAlike(text)) === true ? verdict : null
+}
+
+/** Whoever writes a glob without a slash may mean no path by it, and nothing that ends at one. */
+function matchesEitherWay(glob: string, value: string, effort?: Effort): boolean | null {
+  const verdict = matchesPath(glob, value, effort)
+  if (glob.includes('/') || !value.includes('/')) return verdict
+  return matchesText(glob, value, effort) === verdict ? verdict : null
 }
 
 /** Who resolves addresses (`new URL`) writes the scheme small, and drops line breaks, tabs, and blanks at either end. */

@@ -68,6 +68,16 @@ test('where a denial cannot be told from the arguments, it denies', () => {
   }
 })
 
+test('a slash in a text takes it out of no denial and into no permission', () => {
+  const rules = [rule('mcp:*:*', 'allow'), rule('mcp:files:read', 'deny', { '/path': 'rm *' })]
+  expect(ask(rules, 'read', { path: 'ls' }).action).toBe('allow')
+  expect(ask(rules, 'read', { path: 'rm -rf x' }).action).toBe('deny')
+  expect(ask(rules, 'read', { path: 'rm -rf /' }).action).toBe('deny')
+  const allow = [rule('mcp:files:read', 'allow', { '/path': 'ls *' })]
+  expect(ask(allow, 'read', { path: 'ls x' }).action).toBe('allow')
+  expect(ask(allow, 'read', { path: 'ls /' }).action).toBe('ask')
+})
+
 test.each(['file:///docs/%2e%2e/secret/a', 'file:///%73ecret/a', 'FILE:///secret/a', 'file:/secret/a'])(
   'what some readers take for another URI is denied as that, and not allowed as this: %s',
   (uri) => {
