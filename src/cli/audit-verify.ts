@@ -18,6 +18,8 @@ interface VerifyOptions extends ReachOptions {
   readonly anchor?: AuditAnchor
   readonly state?: string
   readonly run?: string
+  /** False for a copy that has no key */
+  readonly key: boolean
 }
 
 export function registerVerify(audit: Command): void {
@@ -32,8 +34,12 @@ export function registerVerify(audit: Command): void {
       'verify the journal of one sallyport run, a folder of runs in the state folder',
       runId,
     )
+    .option(
+      '--no-key',
+      'of a copy without its key: by hashes alone, which whoever wrote it could have made anew',
+    )
     .action(async (options: VerifyOptions) => {
-      const isThere = options.state === undefined && options.run === undefined
+      const isThere = options.state === undefined && options.run === undefined && options.key
       const found = isThere ? await verifyThere(options) : await verifyHere(options)
       if (options.json === true) printJson(found)
       else printVerification(found)
@@ -62,14 +68,24 @@ async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
   }
 }
 
-async function verifyHere({ state, run, anchor: kept }: VerifyOptions): Promise<AuditVerification> {
+async function verifyHere({
+  state,
+  run,
+  anchor: kept,
+  key: hasKey,
+}: VerifyOptions): Promise<AuditVerification> {
   const folder = await stateDirectory(state, thisHost())
   const journal = join(folder, run === undefined ? 'journal' : join('runs', run))
   const mend = `verify it as the user whose daemon wrote it, or as root; ${elsewhere}`
   const named = { path: folder, access: 'read', code: 'ERR_NOT_AUTHORISED', mend } as const
-  const found = await onNamed(named, async () =>
-    verifyJournal(journal, await keyIn(folder), { anchor: kept ?? null }),
-  )
+  const keyPath = join(folder, 'journal.key')
+  const found = await onNamed(named, async () => {
+    const key = hasKey ? await keyAt(keyPath) : null
+    const read = verifyJournal(journal, key, { anchor: kept ?? null })
+    return key === null && hasKey && read.records > 0 && read.ok
+      ? { ...read, ok: false, flaw: lost(keyPath) }
+      : read
+  })
   // Where all of it was taken away, the head file beside it knows.
   if (found.segments > 0 || found.flaw !== null) return found
   throw new SallyportError(
@@ -78,17 +94,22 @@ async function verifyHere({ state, run, anchor: kept }: VerifyOptions): Promise<
   )
 }
 
-async function keyIn(folder: string): Promise<Buffer | null> {
+async function keyAt(path: string): Promise<Buffer | null> {
   try {
-    return await readFile(join(folder, 'journal.key'))
+    return await readFile(path)
   } catch (error) {
     if (!isMissing(error)) throw error
-    hint(
-      `${visible(folder)} has no journal.key, so MACs are not checked: whoever could write the journal could rewrite it`,
-    )
     return null
   }
 }
+
+/** Without its key a journal can be written anew from its first record on, and every hash of it is right. */
+const lost = (path: string) => ({
+  path,
+  line: 0,
+  kind: 'key',
+  detail: 'it is missing, so no MAC was checked; restore it, or verify a copy that has none with --no-key',
+})
 
 function runId(text: string): string {
   if (/^d-[\w-]+$/.test(text)) return text
@@ -118,7 +139,9 @@ function printVerification({
     ['beside it', `${counted(sidecars, 'file')} of evidence`],
     ...(begins.seq === 0 ? [] : [['begins', `at anchor ${begins.seq}:${begins.hash}${why}`] as const]),
     ['head', `${head.seq}:${head.hash}`],
-    ...(flaw === null ? [] : [['flaw', `${flaw.path}:${flaw.line}: ${flaw.kind}: ${flaw.detail}`] as const]),
+    ...(flaw === null
+      ? []
+      : [['flaw', `${visible(flaw.path)}:${flaw.line}: ${flaw.kind}: ${flaw.detail}`] as const]),
     ...torn.map(
       (end) =>
         [

@@ -49,6 +49,6 @@ test('a state folder whose name does something to a terminal is told without doi
     { encoding: 'utf8' },
   )
   expect(status).toBe(8)
-  expect(stderr).toContain(`${home.path}/\\x1b[31mx has no journal.key`)
+  expect(stderr).toContain(`${home.path}/\\x1b[31mx/journal holds no journal`)
   expect(stderr).not.toContain('\u001b')
 })

@@ -210,6 +210,20 @@ describe('audit verify', () => {
     expect((await at.run(['audit', 'verify'])).status).toBe(0)
   })
 
+  test('is red where the key is gone, with which it could have been written anew; a copy is verified without', async () => {
+    const copy = join(at.folder, 'copy')
+    cpSync(at.stateDir, copy, { recursive: true, filter: (path) => !path.includes('/outputs') })
+    const verify = (...options: readonly string[]) => at.run(['audit', 'verify', '--state', copy, ...options])
+    expect((await verify()).status).toBe(0)
+    rmSync(join(copy, 'journal.key'))
+    const lost = await verify()
+    expect(lost.status).toBe(4)
+    expect(lost.stdout).toMatch(/flaw +\S+copy\/journal\.key:0: key: it is missing, so no MAC was checked/)
+    const bare = await verify('--no-key')
+    expect(bare.status).toBe(0)
+    expect(bare.stdout).toContain('there is no key, so no MAC was checked')
+  })
+
   test('knows by the head file beside it that all of a journal was taken away', async () => {
     const elsewhere = join(at.folder, 'elsewhere')
     mkdirSync(elsewhere)
