@@ -87,9 +87,11 @@ function records(text: string): string[][] {
 
 function notSeparate(daemonUid: number, hostGroup: string | null): SallyportError {
   const why = hostGroup === null ? 'host_group is not set, so hosts are' : `a member of ${hostGroup} is`
+  const asWhom = `run the daemon as ${daemonUid === 0 ? '' : 'root, or as '}a user who is not listed in the hosts' group, and name that`
+  const mend = daemonUid === 0 && hostGroup === null ? 'name a group of the hosts, who are not root,' : asWhom
   return new SallyportError(
     'ERR_SEPARATION',
-    `require_separation: ${why} uid ${daemonUid} like the daemon or a sandbox; run the daemon as root, or as a user who is not listed in the hosts' group, and name that in host_group`,
+    `require_separation: ${why} uid ${daemonUid} like the daemon or a sandbox; ${mend} in host_group`,
     { uid: daemonUid },
   )
 }

@@ -22,7 +22,11 @@ async function expectOpen(server: string, path: string, way: string): Promise<vo
     const bits = at === way ? 0o5 : 0o1
     const found = await stat(at).catch(() => null)
     if (found === null || (found.mode & bits) !== bits)
-      throw notLaunched(server, `${path} is not a folder that every user may read`, `chmod o+rX ${at}`)
+      throw notLaunched(
+        server,
+        `${path} is not a folder that every user may read`,
+        `put the code in one that is open to all, as /opt and /srv mostly are, or open ${at} if it may be`,
+      )
   }
 }
 
