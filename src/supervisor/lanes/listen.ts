@@ -26,12 +26,13 @@ const keys = spellings([
  * What policy is asked: about each resource and each task once. The first carries the whole request, the others what they
  * are about, so that a long list is not digested and recorded once for each thing in it.
  *
- * @throws ERR_INVALID_REQUEST for more than `mostListened` of a kind, or for what is no list of texts; ERR_MESSAGE_AMBIGUOUS for
+ * @throws ERR_INVALID_REQUEST for what is no object, more than `mostListened` of a kind, or what is no list of texts; ERR_MESSAGE_AMBIGUOUS for
  *   a key that readers take differently
  */
 export function listenAsks({ text, params }: Request, bytes: string, evidence: string): readonly Ask[] {
   const wanted = params?.inner.find(({ key }) => key === 'notifications')
-  if (wanted === undefined || text.charCodeAt(wanted.start) !== 123) return []
+  if (wanted === undefined) return []
+  if (text.charCodeAt(wanted.start) !== 123) throw invalid('', 'got something else', 'expected an object')
   const found = members(text, wanted.start, wanted.end)
   const key = confusableWithin(found, keys)
   if (key !== null) {
@@ -53,15 +54,19 @@ function listOf(text: string, found: readonly Member[], name: string): readonly 
   if (member === undefined) return []
   const list: unknown = JSON.parse(utf8(text, member.start, member.end))
   if (!Array.isArray(list) || !list.every((one): one is string => typeof one === 'string'))
-    throw invalid(name, 'got something else', 'expected a list of texts')
+    throw invalid(`.${name}`, 'got something else', 'expected a list of texts')
   const different = [...new Set(list)]
   if (different.length > mostListened)
-    throw invalid(name, `got ${different.length}`, `expected at most ${mostListened}; send several requests`)
+    throw invalid(
+      `.${name}`,
+      `got ${different.length}`,
+      `expected at most ${mostListened}; send several requests`,
+    )
   return different
 }
 
-const invalid = (name: string, got: string, expected: string): SallyportError =>
+const invalid = (name: '' | `.${string}`, got: string, expected: string): SallyportError =>
   new SallyportError(
     'ERR_INVALID_REQUEST',
-    `params.notifications.${name} of subscriptions/listen: ${got}, ${expected}`,
+    `params.notifications${name} of subscriptions/listen: ${got}, ${expected}`,
   )

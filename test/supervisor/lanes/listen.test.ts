@@ -58,6 +58,7 @@ test.each<[string, unknown, string, RegExp]>([
     'ERR_INVALID_REQUEST',
     /taskIds .*: got 257, expected at most 256/,
   ],
+  ['no object', [{ resourceSubscriptions: ['file:///r'] }], 'ERR_INVALID_REQUEST', /expected an object/],
   ['no list', { resourceSubscriptions: 'file:///r' }, 'ERR_INVALID_REQUEST', /expected a list of texts/],
   [
     'no texts',
