@@ -10,7 +10,7 @@ import { Alarm } from './alarm.ts'
 import type { GovernedCallsOptions, Sent } from './options.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
 import { Asking } from './asking.ts'
-import type { HostRequest } from '../lanes/conversation.ts'
+import { type HostRequest, isElsewhere, openElsewhere } from '../lanes/conversation.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
 import type { Response } from '../message/envelope.ts'
 import { denialOf } from '../message/governed-request.ts'
@@ -258,7 +258,7 @@ export class GovernedCalls {
     const request = talk.expire(key)
     if (request === null) return
     this.#settle(key, kind, null, error.message)
-    say(cancelledLine(request.wireId, told))
+    if (!isElsewhere(request)) say(cancelledLine(request.wireId, told))
     toHost(errorLine(request.id, error))
   }
 
@@ -289,7 +289,5 @@ export class GovernedCalls {
 }
 
 /** As it is open once it is sent: to a call that has a process of its own no other process can give the answer. */
-function openedAs({ request }: Held, [first]: readonly Admission[]): HostRequest {
-  const { raw, key } = request.wireId
-  return (first?.process ?? null) === null ? request : { ...request, wireId: { raw, key: `own ${key}` } }
-}
+const openedAs = ({ request }: Held, [first]: readonly Admission[]): HostRequest =>
+  (first?.process ?? null) === null ? request : openElsewhere(request)

@@ -21,6 +21,15 @@ export interface HostRequest {
   readonly wireId: MessageId
 }
 
+/** The request as it is open while a process of its own has it: no answer of the session's process is to this. */
+export const openElsewhere = (request: HostRequest): HostRequest => {
+  const { raw, key } = request.wireId
+  return { ...request, wireId: { raw, key: `own ${key}` } }
+}
+
+/** True for one of those: the session's process never had it. */
+export const isElsewhere = ({ wireId }: HostRequest): boolean => wireId.key.startsWith('own ')
+
 /** A request of the server's that the host has. */
 export interface ServerRequest {
   readonly id: MessageId

@@ -11,6 +11,7 @@ import { declining } from '../questions/input-required.ts'
 import { unasked } from '../questions/unasked.ts'
 import { declaredAtStart, declaredBy } from '../questions/declared.ts'
 import { listenAsks } from './listen.ts'
+import { isElsewhere } from './conversation.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
 import { confideAnswer, confideAnswers, tooLate } from './person.ts'
 import { serverMay } from '../questions/server-may.ts'
@@ -272,6 +273,7 @@ export class HostLane {
     if (this.#wire.takeBack(id)) return 'drop'
     const request = this.#wire.talk.cancel(id)
     if (request !== null) this.#wire.cancelled(request, 'host')
+    if (request !== null && isElsewhere(request)) return 'drop'
     if (request === null || request.wireId === request.id) return 'pass'
     return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
   }
