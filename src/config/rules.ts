@@ -43,7 +43,8 @@ function checkAddresses({ document, config }: Stating): readonly Issue[] {
     Object.entries(where).flatMap(([pointer, glob]) => {
       const mend = normalOf(glob)
       if (mend === glob) return []
-      const expected = 'an address as those who resolve it write it'
+      const what = glob.includes('://') || address.test(glob) ? 'an address' : 'a path'
+      const expected = `${what} as those who resolve it write it`
       const said = { expected, mend: `write ${mend}` }
       return [issue('ERR_CONFIG_INVALID', document, ['rules', index, 'where', pointer], said)]
     }),
@@ -53,19 +54,51 @@ function checkAddresses({ document, config }: Stating): readonly Issue[] {
 /** Of these an address has an authority, however it is written (https://url.spec.whatwg.org/#special-scheme) */
 const special = /^(?:file|ftp|https?|wss?)$/i
 
-/** A glob for addresses with scheme, host and port as `new URL` gives them; every other text is what it is. */
+const address = /^([a-z][a-z\d+.-]+):(\S.*)$/is
+
+/**
+ * A glob for addresses with scheme, host and port as `new URL` gives them, one for paths with no step that leads nowhere; every
+ * other text is what it is.
+ */
 function normalOf(glob: string): string {
-  const [, name = '', rest = ''] = /^([a-z][a-z\d+.-]+):(\S.*)$/is.exec(glob) ?? []
+  const [, name = '', rest = ''] = address.exec(glob) ?? []
   const isSpecial = special.test(name)
-  if (!isSpecial && !rest.startsWith('//')) return glob
+  if (!isSpecial && !rest.startsWith('//')) return pathOf(glob)
   const scheme = name.toLowerCase()
   if (rest.startsWith('**')) return `${scheme}:${rest}`
   if (!rest.startsWith('//')) return `${scheme}://${scheme === 'file' ? '/' : ''}${rest.replace(/^\/+/, '')}`
-  const authority = /^\/\/[^/*?]*(?=\/)/.exec(rest)?.[0]
-  const resolved = authority === undefined ? null : URL.parse(`${scheme}:${authority}/`)
-  return resolved === null
-    ? `${scheme}:${rest}`
-    : `${resolved.href.slice(0, -1)}${rest.slice(authority?.length)}`
+  const [, authority = '', path = ''] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? []
+  const steps = isSpecial ? steppedOf(path, scheme === 'file') : path
+  const resolved = hostOf(scheme, authority)
+  if (resolved === null) return `${scheme}:${rest}`
+  // A resolver writes no host without a slash behind it; `**` may stand for that.
+  const slash = isSpecial && path === '' && !authority.includes('**') ? '/' : ''
+  return `${scheme}://${resolved}${slash}${steps}`
+}
+
+/** Host and port as a resolver gives them, in which wildcards stand as they stood; null where that can't be said. */
+function hostOf(scheme: string, authority: string): string | null {
+  const wildcards: string[] = []
+  const plain = authority.replaceAll(/\*+|\?/g, (wildcard) => `zz${wildcards.push(wildcard)}zz`)
+  const resolved = URL.parse(`${scheme}://${plain}/`)?.href.slice(`${scheme}://`.length, -1)
+  if (resolved === undefined) return null
+  return resolved.replaceAll(/zz(\d+)zz/g, (token, n: string) => wildcards[Number(n) - 1] ?? token)
+}
+
+/** What has a slash is held against paths, which have no empty steps, and none that stay where they are or lead back. */
+function pathOf(glob: string): string {
+  if (!glob.includes('/') || glob.includes('://')) return glob
+  const path = steppedOf(glob, true).replace(/^\.\//, '')
+  return path.normalize('NFC')
+}
+
+function steppedOf(path: string, isFile: boolean): string {
+  let text = isFile ? path.replaceAll(/\/{2,}/g, '/') : path
+  for (let before = ''; before !== text;) {
+    before = text
+    text = text.replaceAll(/\/\.(?=\/|$)/g, '').replace(/\/(?!\.\.\/|\*)[^/]+\/\.\.(?=\/|$)/, '')
+  }
+  return text
 }
 
 function mendOf(method: string): string | null {

@@ -14,7 +14,7 @@ export const matchesName = (glob: string, value: string): boolean => matchesText
 
 /** The same of any text; null where that takes more steps than are left. */
 export const matchesText = (glob: string, value: string, effort = endless): boolean | null =>
-  match(glob, value, false, effort)
+  match(glob, value, 'text', effort)
 
 /** True when one of the globs matches. */
 export const namesAny = (globs: readonly string[], value: string): boolean =>
@@ -25,7 +25,16 @@ export const namesAny = (globs: readonly string[], value: string): boolean =>
  * `isPlainPath` that the value means what it says. Null where that takes more steps than are left.
  */
 export const matchesPath = (glob: string, value: string, effort = endless): boolean | null =>
-  match(glob, value, true, effort)
+  match(glob, value, 'path', effort)
+
+/**
+ * As `matchesPath`, as loosely as anybody reads the two: what ends with a slash is the same without, and where `**` stands for whole
+ * folders it stands for none as well.
+ */
+export const matchesLoosely = (glob: string, value: string, effort = endless): boolean | null =>
+  match(unslashed(glob), unslashed(value), 'loose', effort)
+
+const unslashed = (text: string): string => text.replace(/(?<=[^/])\/+$/, '')
 
 /** True when a glob names one thing and no other. */
 export const isExact = (glob: string): boolean => !/[*?]/.test(glob)
@@ -41,7 +50,13 @@ export function isPlainPath(glob: string, value: string): boolean {
 }
 
 /** Two-pointer matching with one point of return for `*` and one for `**`. */
-function match(glob: string, value: string, segmented: boolean, effort: Effort): boolean | null {
+function match(
+  glob: string,
+  value: string,
+  reading: 'text' | 'path' | 'loose',
+  effort: Effort,
+): boolean | null {
+  const segmented = reading !== 'text'
   let g = 0
   let v = 0
   let star: Return | null = null
@@ -50,9 +65,14 @@ function match(glob: string, value: string, segmented: boolean, effort: Effort):
     if (--effort.left < 0) return null
     if (glob[g] === '*') {
       const crosses = !segmented || glob[g + 1] === '*'
+      const isOptional = reading === 'loose' && crosses && (g === 0 || glob[g - 1] === '/')
       while (glob[g] === '*') g++
       if (crosses && g === glob.length) return true
-      if (crosses) {
+      if (isOptional && glob[g] === '/') {
+        globstar = { glob: g, value: v - 1 } // for one folder or more, if it is not for none
+        star = null
+        g++
+      } else if (crosses) {
         globstar = { glob: g, value: v }
         star = null
       } else star = { glob: g, value: v }

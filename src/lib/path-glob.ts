@@ -1,6 +1,6 @@
 // Globs for paths and other texts that are no URIs, of which one thing has many spellings: `%2e%2e/x`, `．．/x`, `x` for `/home/x`.
 import { isUtf8 } from 'node:buffer'
-import { type Effort, isPlainPath, matchesPath, matchesText } from './glob.ts'
+import { type Effort, isPlainPath, matchesLoosely, matchesPath, matchesText } from './glob.ts'
 import { lookAlikes, shown } from './look-alikes.ts'
 import { latin1 } from './one-way.ts'
 
@@ -17,8 +17,8 @@ const scheme = /^[a-z][a-z\d+.-]*:/i
  * As `matchesPath`: true or false where every reader of the value is told the same, whether it takes escapes and look-alikes for
  * what they stand for or does not, and resolves an address or does not; null where they are not, where a relative path stands
  * against an absolute one, where a glob without a slash would say something else of a value that has one if its wildcards crossed
- * that, as in `rm *` and `rm -rf /`, and for what is no plain path to one of them, or takes more steps than are left. The glob's
- * own spelling is the normal one.
+ * that, as in `rm *` and `rm -rf /`, where only a looser reader lets it match, as `/a/` and `/a`, and for what is no plain path to one of
+ * them, or takes more steps than are left. The glob's own spelling is the normal one.
  */
 export function matchesPlainly(glob: string, value: string, effort?: Effort): boolean | null {
   if (!isPlainPath(glob, value) || isElsewhere(glob, value)) return null
@@ -34,11 +34,17 @@ export function matchesPlainly(glob: string, value: string, effort?: Effort): bo
   return readings?.every((text) => text === value || isAlike(text)) === true ? verdict : null
 }
 
-/** Whoever writes a glob without a slash may mean no path by it, and nothing that ends at one. */
+/**
+ * Whoever writes a glob without a slash may mean no path by it, and nothing that ends at one; who writes one with a slash may mean
+ * what it says to looser readers, too.
+ */
 function matchesEitherWay(glob: string, value: string, effort?: Effort): boolean | null {
   const verdict = matchesPath(glob, value, effort)
-  if (glob.includes('/') || !value.includes('/')) return verdict
-  return matchesText(glob, value, effort) === verdict ? verdict : null
+  if (!glob.includes('/')) {
+    if (!value.includes('/')) return verdict
+    return matchesText(glob, value, effort) === verdict ? verdict : null
+  }
+  return verdict === false && matchesLoosely(glob, value, effort) !== false ? null : verdict
 }
 
 /** Who resolves addresses (`new URL`) writes the scheme small, and drops line breaks, tabs, and blanks at either end. */

@@ -1,5 +1,5 @@
 // Globs for URIs, of which one thing has many spellings: `file:///%61`, `FILE:///a`, `file://localhost//a`, `file:///ａ`.
-import { type Effort, isPlainPath, matchesPath } from './glob.ts'
+import { type Effort, isPlainPath, matchesLoosely, matchesPath } from './glob.ts'
 import { lookAlikes } from './look-alikes.ts'
 
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
@@ -24,10 +24,17 @@ export function matchesUri(glob: string, value: string, effort?: Effort): boolea
   // A resolver takes a name with a dot at its end, or in capitals, for the one without; the parser leaves both, of some schemes.
   uri.hostname = uri.hostname.toLowerCase().replace(/(?:\.|%2e)+$/, '')
   const pattern = decoded(glob) ?? glob
-  const verdicts = [value, resolved, uri.href].map((spelling) => {
+  const read = (spelling: string): boolean | null => {
     const plain = decoded(spelling)
-    return plain === null ? null : matchesPath(pattern, plain, effort)
-  })
+    const verdict = plain === null ? null : matchesPath(pattern, plain, effort)
+    return verdict === false && plain !== null && matchesLoosely(pattern, plain, effort) !== false
+      ? null
+      : verdict
+  }
+  // Whoever looks for it leaves the fragment out, and of a file the query.
+  const dropped = uri.protocol === 'file:' ? /[?#].*$/s : /#.*$/s
+  const bare = glob.includes('#') ? value : value.replace(dropped, '')
+  const verdicts = [value, resolved, uri.href, bare].map(read)
   const [first = null] = verdicts
   if (!verdicts.every((verdict) => verdict === first)) return null
   if (first === null || (!first && matchesPath(glob, value, effort) !== false)) return null

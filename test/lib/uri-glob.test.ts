@@ -16,6 +16,9 @@ test.each([
   ['https://x/**', 'https://x/web/https://y/z', true],
   ['https://x', 'https://x', true],
   ['https://x/a%2a', 'https://x/a%2a', true],
+  ['https://x/**', 'https://x/a?b#c', true],
+  ['note://a#b*', 'note://a#bc', true],
+  ['file:///docs/**', 'file:///docs/a#b', true],
 ])('%s and %s: every reader is told %s', (glob, value, expected) => {
   expect(matchesUri(glob, value)).toBe(expected)
 })
@@ -60,7 +63,15 @@ test.each([
   ['postgres://inner/**', 'postgres://inner./a'],
   ['https://inner/a???b', 'https://inner/a%20b'],
   ['https://127.0.0.1/**', 'https://0x7f.1/a'],
-])('nor is one host in two spellings: %s and %s', (glob, value) => {
+  ['https://x/admin', 'https://x/admin#a'],
+  ['https://x/admin', 'https://x/admin/'],
+  ['https://x/**/admin', 'https://x/admin'],
+  ['file:///etc/passwd', 'file:///etc/passwd#a'],
+  ['file:///etc/passwd', 'file:///etc/passwd?a'],
+  ['file:///etc/*.key', 'file:///etc/a.key#'],
+  ['file:///docs/*.txt', 'file:///docs/secret#.txt'],
+  ['file:///docs/*.txt', 'file:///docs/secret?.txt'],
+])('nor is one host, or one thing of it, in two spellings: %s and %s', (glob, value) => {
   expect(matchesUri(glob, value)).toBeNull()
 })
 
