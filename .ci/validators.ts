@@ -15,31 +15,37 @@ const require = createRequire(import.meta.url)
 `
 
 // The schemas are our own: they are judged by the meta-schema in the tests. What is wrong is said in words of ours.
-const ajv = new Ajv2020({
-  allErrors: true,
-  verbose: true,
-  messages: false,
-  useDefaults: true,
-  allowUnionTypes: true,
-  strict: true,
-  validateSchema: false,
-  code: { source: true, esm: true, lines: true },
-})
-ajv.addVocabulary(['expected', 'mend'])
-
 const kinds = ['config', 'project', 'profile', 'declaration', 'assertions'] as const
-for (const kind of [...kinds, 'control']) ajv.addSchema(schemaOf(kind))
 const methods = Object.keys(schemaOf('control').properties ?? {})
-write('files.gen.ts', 'checksOfFiles', new Map(kinds.map((kind) => [kind, `${kind}.schema.json`])))
+// Of a file all is said that is wrong with it; of what a host sends the first thing: it could be wrong a million times.
+const [ofFiles, ofParams] = [compiler(true), compiler(false)]
+write(ofFiles, 'files.gen.ts', 'checksOfFiles', new Map(kinds.map((kind) => [kind, `${kind}.schema.json`])))
 const pointer = (method: string): string => `#/properties/${method.replaceAll('/', '~1')}`
 write(
+  ofParams,
   'params.gen.ts',
   'checksOfParams',
   new Map(methods.map((it) => [it, `control.schema.json${pointer(it)}`])),
 )
 
+function compiler(allErrors: boolean): Ajv2020 {
+  const ajv = new Ajv2020({
+    allErrors,
+    verbose: true,
+    messages: false,
+    useDefaults: true,
+    allowUnionTypes: true,
+    strict: true,
+    validateSchema: false,
+    code: { source: true, esm: true, lines: true },
+  })
+  ajv.addVocabulary(['expected', 'mend'])
+  for (const kind of [...kinds, 'control']) ajv.addSchema(schemaOf(kind))
+  return ajv
+}
+
 /** One file of checks, under the names that they are asked for by. */
-function write(file: string, name: string, references: ReadonlyMap<string, string>): void {
+function write(ajv: Ajv2020, file: string, name: string, references: ReadonlyMap<string, string>): void {
   const numbered = [...references.values()].map((reference, at) => [`check${at}`, reference])
   const code = standalone.default(ajv, Object.fromEntries(numbered))
   const rows = [...references.keys()].map((key, at) => `  ${JSON.stringify(key)}: check${at},\n`)

@@ -81,19 +81,23 @@ test('the generated types are those of the schemas', async () => {
 })
 
 describe('what was built of the schemas', () => {
-  const ajv = new Ajv2020({
-    allErrors: true,
-    verbose: true,
-    useDefaults: true,
-    allowUnionTypes: true,
-    validateSchema: false,
-  })
-  ajv.addVocabulary(['expected', 'mend'])
   const files = ['config', 'project', 'profile', 'declaration', 'assertions'] as const
-  for (const kind of [...files, 'control'] as const) ajv.addSchema(schemaOf(kind))
+  const compilerOf = (allErrors: boolean): Ajv2020 => {
+    const ajv = new Ajv2020({
+      allErrors,
+      verbose: true,
+      useDefaults: true,
+      allowUnionTypes: true,
+      validateSchema: false,
+    })
+    ajv.addVocabulary(['expected', 'mend'])
+    for (const kind of [...files, 'control'] as const) ajv.addSchema(schemaOf(kind))
+    return ajv
+  }
+  const [ofAll, ofTheFirst] = [compilerOf(true), compilerOf(false)]
 
   /** What a part of a schema as it ships says of a value: the value with its defaults, or the problems. */
-  const sayingOf = (reference: string) => {
+  const sayingOf = (reference: string, ajv = ofAll) => {
     const check = ajv.compile({ $ref: reference })
     return (value: unknown): unknown => said(check, value)
   }
@@ -116,12 +120,19 @@ describe('what was built of the schemas', () => {
   test('parameters: judges and explains like the schema that ships', () => {
     const methods = schemaOf('control')['properties'] as Readonly<Record<ControlMethod, Node>>
     for (const method of Object.keys(methods) as ControlMethod[]) {
-      const saidOf = sayingOf(`control.schema.json#/properties/${method.replaceAll('/', '~1')}`)
+      const reference = `control.schema.json#/properties/${method.replaceAll('/', '~1')}`
+      const saidOf = sayingOf(reference, ofTheFirst)
       const like = likeSchema(schemaOf('control'), methods[method])
       for (const params of fc.sample(like, { numRuns: 40, seed: 1 }))
         expect(answerOf(validateParams(method, params)), method).toEqual(saidOf(params))
     }
   })
+})
+
+test('of parameters the first thing that is wrong is told, however often they are', () => {
+  const launch = { name: 'n', command: 'c', args: Array.from({ length: 1000 }, (_, n) => n) }
+  const validated = validateParams('servers/launch', launch)
+  expect(validated.ok ? [] : validated.problems).toMatchObject([{ path: 'args[0]' }])
 })
 
 test('defaults are filled in all the way down, in a copy', () => {
