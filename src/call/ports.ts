@@ -113,7 +113,16 @@ export interface Intent {
 export interface Ended {
   readonly admission: Pick<
     Admission,
-    'call' | 'server' | 'kind' | 'subject' | 'principal' | 'permit' | 'intent' | 'trustEpoch' | 'target'
+    | 'call'
+    | 'server'
+    | 'kind'
+    | 'subject'
+    | 'identity'
+    | 'principal'
+    | 'permit'
+    | 'intent'
+    | 'trustEpoch'
+    | 'target'
   >
   readonly outcome: Outcome
   /** What became of the call's secrets; null where it had none */

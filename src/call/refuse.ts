@@ -56,7 +56,9 @@ function endOf(proposal: Proposal, permitted: Permitted, intent: number, { messa
   const { call, kind, subject, principal } = proposal
   const { permit, decided } = permitted
   const [server, trustEpoch, { target }] = [proposal.server.name, decided.trust.epoch, decided.about]
-  const admission = { call, server, kind, subject, principal, permit: permit.id, intent, trustEpoch, target }
+  const { identity } = permit.binding
+  const of = { call, server, kind, subject, identity, principal }
+  const admission = { ...of, permit: permit.id, intent, trustEpoch, target }
   const detail = `it was never sent: ${message}`
   return { admission, outcome: { kind: 'cancelled', durationMs: 0, bytes: null, detail }, used: null }
 }

@@ -103,7 +103,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
 
   /** As `intent`. */
   outcome({ admission, outcome, used }: Ended, told: Told): void {
-    const { call, permit, intent, target, server, kind, subject, principal, trustEpoch } = admission
+    const { call, permit, intent, target, server, kind, subject, identity, principal, trustEpoch } = admission
     const { detail } = outcome
     const redactor = behind(this.#options.confided.of(server, principal), this.#options.redactor)
     const why = detail === null ? noDetail : this.#words('detail', detail, redactor)
@@ -113,7 +113,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const hits = of.hits + why.hits + also.hits
     const said: unknown =
       hits === 0
-        ? { call, server, kind, subject, outcome: outcome.kind, trust_epoch: trustEpoch }
+        ? { call, server, kind, subject, identity, outcome: outcome.kind, trust_epoch: trustEpoch }
         : bodyOf(text)
     this.#add({ type: 'call.outcome', said, told }, { text, hits }, ',"response":', outcome.bytes, redactor)
   }
