@@ -104,9 +104,13 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
   ])
 
   const profiles = new Map<string, ProfileSettings>()
+  const byLayer = new Map<string, ProfileSettings>()
   const exceeded: Issue[] = []
   for (const { server, entry, layer } of built) {
-    const profile = profiles.get(server.profile) ?? widened(await profileOf(server, layer, options), options)
+    // By the folders of its own layer, whoever else uses the name: it is refused where two of those have it.
+    const key = `${layer.scope} ${server.profile}`
+    const profile = byLayer.get(key) ?? widened(await profileOf(server, layer, options), options)
+    byLayer.set(key, profile)
     profiles.set(server.profile, profile)
     exceeded.push(...checkCeiling(server.name, entry, profile, layer))
   }
