@@ -25,7 +25,8 @@ export function asksOf(request: Request, route: Route): readonly Ask[] {
   if (route === 'call') {
     const name = memberOf(found, 'name')
     const subject = name === null ? '' : nameOf(text.slice(name.start, name.end))
-    const value = (): unknown => valueOf(text, memberOf(found, 'arguments')) ?? {}
+    const given = memberOf(found, 'arguments')
+    const value = (): unknown => (given === null ? {} : valueOf(text, given))
     return [askOf({ kind: 'tool', subject, bytes, evidence }, value)]
   }
   return listenAsks(request, bytes, evidence)
