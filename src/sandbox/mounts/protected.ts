@@ -1,6 +1,6 @@
 // What stays read-only inside a writable mount: the files by which a tree makes the host run something.
 import type { Dirent } from 'node:fs'
-import { lstat, readdir, realpath } from 'node:fs/promises'
+import { lstat, opendir, realpath } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { inexactName, isDoubtful } from '../../lib/exact-name.ts'
@@ -30,9 +30,12 @@ export const protectedNames: ReadonlySet<string> = new Set([...words(versionCont
 /** Says whether a file or folder of this name is kept read-only inside writable mounts. */
 export const isProtectedName = (name: string): boolean => protectedNames.has(name)
 
-/** How far below the mount is looked, and how many folders and findings are borne before the mount is refused. */
+/** How far below the mount is looked, and how many folders, entries and findings are borne before the mount is refused. */
 const searchDepth = 3
 const folderLimit = 20_000
+const entryLimit = 1_000_000
+/** Entries that are read at once: a server may have made as many as it had time for, and everybody has a turn in between */
+const entriesAtOnce = 256
 const findingLimit = 256
 
 /**
@@ -64,18 +67,23 @@ const search = async (server: string, mount: Mount): Promise<string[]> => {
   const found: string[] = []
   let level = [mount.source]
   let folders = 0
+  let entries = 0
   for (let depth = 0; depth <= searchDepth; depth++) {
     const below: string[] = []
+    const isLast = depth === searchDepth
     for (const folder of level) {
-      if (++folders > folderLimit)
-        throw refused(server, mount, `holds more than ${folderLimit} folders to search for protected files`)
-      const entries = await entriesOf(folder)
-      if (depth < searchDepth) expectSearchable(server, mount, folder, entries)
-      for (const entry of entries) {
-        const path = join(folder, entry.name)
-        if (isProtectedName(entry.name)) found.push(path)
-        else if (entry.isDirectory() && entry.name !== 'node_modules') below.push(path)
+      if (++folders > folderLimit) throw tooMany(server, mount)
+      let isUnsure = false
+      for await (const entry of entriesOf(folder)) {
+        if (++entries > entryLimit)
+          throw refused(server, mount, `holds more than ${entryLimit} entries to search for protected files`)
+        isUnsure ||= entry.isDirectory() && isDoubtful(entry.name)
+        if (isProtectedName(entry.name)) found.push(join(folder, entry.name))
+        else if (!isLast && entry.isDirectory() && entry.name !== 'node_modules')
+          below.push(join(folder, entry.name))
       }
+      if (isUnsure && !isLast) expectSearchable(server, mount, folder)
+      if (below.length > folderLimit) throw tooMany(server, mount)
     }
     level = below
   }
@@ -83,19 +91,17 @@ const search = async (server: string, mount: Mount): Promise<string[]> => {
 }
 
 // A folder whose name is not UTF-8 is another one, or none, by the name that it has as text.
-const expectSearchable = (server: string, mount: Mount, folder: string, entries: readonly Dirent[]): void => {
-  const isUnsure = entries.some((entry) => entry.isDirectory() && isDoubtful(entry.name))
-  const inexact = isUnsure ? inexactName(folder) : null
+const expectSearchable = (server: string, mount: Mount, folder: string): void => {
+  const inexact = inexactName(folder)
   if (inexact !== null) throw refused(server, mount, `holds ${folder}/${inexact}, whose name is not UTF-8`)
 }
 
 // A folder that is gone, or closed to this daemon and so to its sandboxes, holds nothing that they could change.
-const entriesOf = async (folder: string): Promise<Dirent[]> => {
+async function* entriesOf(folder: string): AsyncGenerator<Dirent> {
   try {
-    return await readdir(folder, { withFileTypes: true })
+    yield* await opendir(folder, { bufferSize: entriesAtOnce })
   } catch (error) {
-    if (isMissing(error) || errnoOf(error) === 'EACCES') return []
-    throw error
+    if (!isMissing(error) && errnoOf(error) !== 'EACCES') throw error
   }
 }
 
@@ -120,6 +126,9 @@ const guard = async (mount: Mount, path: string, isPlace: boolean): Promise<Moun
     origin: 'protected',
   }
 }
+
+const tooMany = (server: string, mount: Mount): SallyportError =>
+  refused(server, mount, `holds more than ${folderLimit} folders to search for protected files`)
 
 const refused = (server: string, { source, target }: Mount, what: string): SallyportError =>
   new SallyportError(
