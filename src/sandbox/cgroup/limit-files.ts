@@ -29,6 +29,8 @@ export function limitFiles(
         // Memory and swap together; where swap is not accounted for, nothing of the group is swapped out instead
         ifPresent('memory.memsw.limit_in_bytes', limits.memoryBytes),
         ifPresent('memory.swappiness', 0),
+        // Not in the limit above, and of the machine: what waits in TCP connections, of which a sandbox has a loopback of its own
+        ifPresent('memory.kmem.tcp.limit_in_bytes', Math.floor(limits.memoryBytes / 4)),
       ],
       pids: [always('pids.max', tasks)],
       cpu: [always('cpu.cfs_period_us', cpuPeriodUs), always('cpu.cfs_quota_us', quotaUs)],

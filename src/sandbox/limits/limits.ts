@@ -52,8 +52,8 @@ export const innerLimits = (
   ...['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup', 'time'].map((kind) =>
     counter(`max_${kind}_namespaces`, 0),
   ),
-  // Enough for a file watcher on a project, too few to pin the kernel's memory.
-  counter('max_inotify_instances', 128),
+  // Enough for a file watcher on a project, too few to pin the kernel's memory, or to take all 128 that a user mostly has.
+  counter('max_inotify_instances', 64),
   counter('max_inotify_watches', 65_536),
 ]
 

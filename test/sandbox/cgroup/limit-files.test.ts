@@ -24,6 +24,7 @@ test('version 1 bounds memory before memory and swap together, as the kernel dem
     'memory.limit_in_bytes = 536870912',
     'memory.memsw.limit_in_bytes? = 536870912',
     'memory.swappiness? = 0',
+    'memory.kmem.tcp.limit_in_bytes? = 134217728',
     'pids.max = 66',
     'cpu.cfs_period_us = 100000',
     'cpu.cfs_quota_us = 50000',
