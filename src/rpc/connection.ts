@@ -5,7 +5,8 @@ import type { Logger } from '../lib/logger.ts'
 import { ReplacedError } from '../lib/late.ts'
 import { isShortage } from '../lib/missing.ts'
 import { errorLine, idIn, notificationLine, noId, parseRequest, resultLine } from './framing.ts'
-import { LineBuffer, maxLineBytes } from './line-buffer.ts'
+import type { ConnectionLimits } from './connection-limits.ts'
+import { LineBuffer } from './line-buffer.ts'
 import type { Request } from './framing.ts'
 import { Holding } from './holding.ts'
 import { noRoom } from '../schema/room.ts'
@@ -13,28 +14,8 @@ import type { Share } from './allowance.ts'
 import type { Principal } from './protocol.ts'
 import type { Call, Notifier, Service } from './answering.ts'
 
-/** Bounds of one connection. */
-export interface ConnectionLimits {
-  /** Longest line, bytes */
-  readonly lineBytes: number
-  /** Calls that may be unanswered at once */
-  readonly callsInFlight: number
-  /** Streams (events, logs, records, questions) that may be followed at once */
-  readonly streams: number
-  /** Answers that wait for a peer that does not read, bytes; beyond it the connection is cut */
-  readonly unreadBytes: number
-  /** Time that answers get after the peer said it will send no more, ms */
-  readonly lingerMs: number
-}
-
-/** What a host is given unless a test says otherwise. */
-export const defaultLimits: ConnectionLimits = {
-  lineBytes: maxLineBytes,
-  callsInFlight: 64,
-  streams: 8,
-  unreadBytes: 64 * 1024 * 1024,
-  lingerMs: 5000,
-}
+/** Lines that are read in one turn; more wait for the next: a line of one letter is parsed, and refused at length, as any other is */
+const linesAtOnce = 64
 
 interface Options {
   readonly service: Service
@@ -58,6 +39,10 @@ class Connection {
   readonly #gone = new AbortController()
   readonly #inFlight = new Map<string, AbortController>()
   #streams = 0
+  /** Lines wait for the next turn */
+  #isWaiting = false
+  /** The peer will send no more; what it has sent may wait to be read */
+  #hasEnded = false
   #state: 'open' | 'attaching' | 'ending' | 'left' = 'open'
 
   readonly #onData = (chunk: Buffer): void => {
@@ -65,7 +50,7 @@ class Connection {
     this.#advance()
   }
   readonly #onDrain = (): void => this.#advance()
-  readonly #onEnd = (): void => this.#finish()
+  readonly #onEnd = (): void => this.#ended()
   readonly #onClose = (): void => this.#abandon()
   // A peer that resets the connection is gone, which `close` tells as well.
   readonly #onError = (error: Error): void =>
@@ -86,8 +71,13 @@ class Connection {
 
   // Takes lines only while the peer reads its answers, so that what it costs stays with it.
   #advance(): void {
+    if (this.#isWaiting) return
     try {
-      while (this.#state === 'open' && !this.#socket.writableNeedDrain) {
+      for (let left = linesAtOnce; this.#state === 'open' && !this.#socket.writableNeedDrain; left--) {
+        if (left === 0) {
+          this.#goOnLater()
+          break
+        }
         const line = this.#lines.next()
         if (line === null) break
         this.#receive(line)
@@ -98,8 +88,25 @@ class Connection {
       this.#end()
     }
     if (this.#state !== 'open' && this.#state !== 'attaching') return
-    if (this.#state === 'attaching' || this.#socket.writableNeedDrain) this.#socket.pause()
+    if (this.#state === 'attaching' || this.#isWaiting || this.#socket.writableNeedDrain) this.#socket.pause()
+    else if (this.#hasEnded) this.#finish()
     else this.#socket.resume()
+  }
+
+  #ended(): void {
+    this.#hasEnded = true
+    const mayRead = this.#state === 'open' && (this.#isWaiting || this.#socket.writableNeedDrain)
+    if (!mayRead) return this.#finish()
+    // One that does not read its answers either is not waited for.
+    this.#socket.setTimeout(this.#options.limits.lingerMs, () => this.#socket.destroy())
+  }
+
+  #goOnLater(): void {
+    this.#isWaiting = true
+    setImmediate(() => {
+      this.#isWaiting = false
+      this.#advance()
+    })
   }
 
   /** A line that there is no room for is refused by its id, and its rest not kept; without one, its connection ends. */

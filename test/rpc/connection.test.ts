@@ -403,3 +403,29 @@ describe('session/attach', () => {
     expect(service.abandoned).toBe(0)
   })
 })
+
+it('is read no more than 64 lines of in one turn, in their order, to the last', async () => {
+  const asked: unknown[] = []
+  const service: Service = {
+    call: async (_method, params) => asked.push(params),
+    attach: async () => {
+      throw new Error('nobody attaches')
+    },
+  }
+  await using server = await serveOn(service, { callsInFlight: 10_000 })
+  await using peer = await rawPeer(server.path)
+  let most = 0
+  let isOver = false
+  const turns = (before: number): void => {
+    most = Math.max(most, asked.length - before)
+    if (!isOver) setImmediate(turns, asked.length)
+  }
+  turns(0)
+  const all = Array.from({ length: 5000 }, (_, n) => n)
+  peer.send(all.map((n) => `{"jsonrpc":"2.0","id":${n},"method":"m","params":{"n":${n}}}\n`).join(''))
+  peer.socket.end()
+  while ((await peer.line()) !== null);
+  isOver = true
+  expect(asked).toEqual(all.map((n) => ({ n })))
+  expect(most).toBeLessThanOrEqual(2 * 64)
+})
