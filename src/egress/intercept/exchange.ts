@@ -143,7 +143,7 @@ const sending = (up: ClientRequest, body: AsyncIterable<Buffer> | Iterable<Buffe
   const sent = (async () => {
     for await (const part of body) {
       if (up.destroyed) return
-      if (part.length > 0 && !up.write(part)) await drained(up)
+      if (part.length > 0) await flushed(up, part)
     }
     up.end()
   })()
@@ -152,13 +152,15 @@ const sending = (up: ClientRequest, body: AsyncIterable<Buffer> | Iterable<Buffe
   return { up, sent }
 }
 
-const drained = (up: ClientRequest): Promise<void> =>
+/** One piece at a time: what a client sends meanwhile, letter by letter maybe, comes together in the next. */
+const flushed = (up: ClientRequest, part: Buffer): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {
-      up.off('drain', done).off('close', done)
+      up.off('close', done)
       resolve()
     }
-    up.on('drain', done).on('close', done)
+    up.once('close', done)
+    up.write(part, done)
   })
 
 async function* screened(
