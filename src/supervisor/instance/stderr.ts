@@ -23,7 +23,13 @@ export function keepStderr(
     const kept = streams.slice(from).reduce((said, stream) => stream.push(said), chunk)
     bytes += logs.append(Buffer.from(kept.buffer, kept.byteOffset, kept.byteLength))
   }
-  stderr.on('data', (chunk: Buffer) => keep(chunk))
+  stderr.on('data', (chunk: Buffer) => {
+    keep(chunk)
+    // What is looked through may take long, whatever a server makes of it: no more than one piece a turn.
+    if (streams.length === 0) return
+    stderr.pause()
+    setImmediate(() => stderr.resume())
+  })
   stderr.on('end', () => streams.forEach((stream, n) => keep(stream.flush(), n + 1)))
   stderr.once('close', () => {
     if (bytes > 0) emit({ type: 'logs/dropped', server: server.name, instance, principal, detail: { bytes } })
