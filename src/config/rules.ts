@@ -54,7 +54,7 @@ function checkAddresses({ document, config }: Stating): readonly Issue[] {
 /** Of these an address has an authority, however it is written (https://url.spec.whatwg.org/#special-scheme) */
 const special = /^(?:file|ftp|https?|wss?)$/i
 
-const address = /^([a-z][a-z\d+.-]+):(\S.*)$/is
+const address = /^([a-z*?][a-z\d+.*?-]*):(\S.*)$/is
 
 /**
  * A glob for addresses with scheme, host and port as `new URL` gives them, one for paths with no step that leads nowhere; every
@@ -66,23 +66,33 @@ function normalOf(glob: string): string {
   if (!isSpecial && !rest.startsWith('//')) return pathOf(glob)
   const scheme = name.toLowerCase()
   if (rest.startsWith('**')) return `${scheme}:${rest}`
-  if (!rest.startsWith('//')) return `${scheme}://${scheme === 'file' ? '/' : ''}${rest.replace(/^\/+/, '')}`
+  if (!rest.startsWith('//'))
+    return normalOf(`${scheme}://${scheme === 'file' ? '/' : ''}${rest.replace(/^\/+/, '')}`)
   const [, authority = '', path = ''] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? []
   const steps = isSpecial ? steppedOf(path, scheme === 'file') : path
-  const resolved = hostOf(scheme, authority)
-  if (resolved === null) return `${scheme}:${rest}`
   // A resolver writes no host without a slash behind it; `**` may stand for that.
   const slash = isSpecial && path === '' && !authority.includes('**') ? '/' : ''
-  return `${scheme}://${resolved}${slash}${steps}`
+  return `${scheme}://${authorityOf(scheme, authority)}${slash}${steps}`
 }
 
-/** Host and port as a resolver gives them, in which wildcards stand as they stood; null where that can't be said. */
-function hostOf(scheme: string, authority: string): string | null {
+const usualPorts: Readonly<Record<string, string>> = {
+  ftp: '21',
+  http: '80',
+  https: '443',
+  ws: '80',
+  wss: '443',
+}
+
+/** Host and port as a resolver gives them, in which wildcards stand as they stood; what is no host is what it is. */
+function authorityOf(scheme: string, authority: string): string {
+  const [, user = '', name = '', port = ''] = /^(.*@)?(\[.*\]|[^:]*)(?::(.*))?$/s.exec(authority) ?? []
   const wildcards: string[] = []
-  const plain = authority.replaceAll(/\*+|\?/g, (wildcard) => `zz${wildcards.push(wildcard)}zz`)
-  const resolved = URL.parse(`${scheme}://${plain}/`)?.href.slice(`${scheme}://`.length, -1)
-  if (resolved === undefined) return null
-  return resolved.replaceAll(/zz(\d+)zz/g, (token, n: string) => wildcards[Number(n) - 1] ?? token)
+  const plain = name.replaceAll(/\*+|\?/g, (wildcard) => `zz${wildcards.push(wildcard)}zz`)
+  const isResolved = special.test(scheme) || /[*?]/.test(scheme) // of other schemes a resolver leaves it, and readers make it small
+  const found = isResolved ? URL.parse(`https://${plain}/`)?.hostname : undefined
+  const host = scheme === 'file' && name === 'localhost' ? '' : (found ?? plain.toLowerCase())
+  const resolved = host.replaceAll(/zz(\d+)zz/g, (token, n: string) => wildcards[Number(n) - 1] ?? token)
+  return `${user}${resolved}${port === '' || port === usualPorts[scheme] ? '' : `:${port}`}`
 }
 
 /** What has a slash is held against paths, which have no empty steps, and none that stay where they are or lead back. */

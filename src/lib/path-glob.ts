@@ -42,7 +42,9 @@ function matchesEitherWay(glob: string, value: string, effort?: Effort): boolean
   const verdict = matchesPath(glob, value, effort)
   if (!glob.includes('/')) {
     if (!value.includes('/')) return verdict
-    return matchesText(glob, value, effort) === verdict ? verdict : null
+    const bare = value.replace(/^(?:\.\/+)+/, '').replace(/\/+$/, '')
+    const isSame = (text: string): boolean => matchesText(glob, text, effort) === verdict
+    return isSame(value) && isSame(bare) ? verdict : null
   }
   return verdict === false && matchesLoosely(glob, value, effort) !== false ? null : verdict
 }
