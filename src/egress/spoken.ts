@@ -20,8 +20,8 @@ type Reader = (chunk: Buffer) => { readonly used: number; readonly next: Reader 
  * Returns a check of what goes up on a connection whose protocol is unknown. It holds nothing back: what shows that a
  * ClientHello or a request is for another host is in the chunk that would complete it, and that one is refused.
  *
- * A first byte as of TLS makes it TLS: sni-mismatch, sni-missing, sni-invalid or no-client-hello. A first line that names a version
- * of HTTP makes it requests, each judged: host-mismatch, method-refused, bad-request, bad-body. Anything else is let through.
+ * A first byte as of TLS makes it TLS: sni-mismatch, sni-missing, sni-invalid or no-client-hello. A first line that is a
+ * request to any reader makes it requests, each judged: host-mismatch, method-refused, bad-request, bad-body. Anything else is let through.
  */
 export function spokenCheck(target: EgressEndpoint, look: Look): (chunk: Uint8Array) => string | null {
   let reader: Reader = firstBytes({ ...target, look })
@@ -55,39 +55,57 @@ function hello({ host }: EgressEndpoint): Reader {
   }
 }
 
-/** What makes a line one of HTTP to some reader, whatever stands before it or behind: some take letters for spaces that are none */
-const version = /HTTP\/[0-9]/i
-/** As long as that, less one: it may come in two pieces */
-const versionAhead = 'HTTP/'.length
+/** What some reader takes for a space between the words of a request, or passes over around them */
+const space = String.raw`[\0\t\x0b\x0c\r\x1c-\x20\x85\xa0]`
+const begins = new RegExp(`^${space}*[!#$%&'*+.^_\`|~0-9A-Za-z-]{1,64}${space}`)
+const ends = new RegExp(String.raw`${space}HTTP/[\x21-\x7e]{0,16}${space}*$`, 'i')
+/** Of a line that is longer than a head may be, and before a return, so much is held against `ends` */
+const endBytes = 96
 const preface = 'PRI * HTTP/2.0\r\n'
 
+/** True for a line, without its end, that is a request's first to any reader: a word, and at the end a version of HTTP. */
+const isRequest = (line: string): boolean => begins.test(line) && ends.test(line)
+
 /**
- * Reads one line that is not empty; HTTP servers skip those that are. One that names a version of HTTP is a request, which is
- * refused where it is not as it should be. What went up of it is no request yet: servers read it when its end is there.
+ * Reads one line that is not empty; HTTP servers skip those that are. What is a request to any reader is refused where it is not as
+ * it should be. What went up of it is no request yet: servers read it when its end is there.
  */
 function firstLine(target: Spoken): Reader {
   const head = requests(target)
   let line = ''
-  let isLong = false
-  let isRequest = false
+  /** Whether a line that is longer than a head may be begins as a request does; null while it is not as long */
+  let isLongRequest: boolean | null = null
   return (chunk) => {
     const feed = chunk.indexOf(10)
     const used = feed < 0 ? chunk.length : feed + 1
-    const fresh = line.slice(-versionAhead) + chunk.toString('latin1', 0, used)
+    const before = line.length
     line += chunk.toString('latin1', 0, used)
-    isRequest ||= version.test(fresh)
-    if (isRequest && (isLong || /\r(?![\r\n]|$)/.test(fresh))) throw new Refusal('bad-request')
+    if (isLongRequest === null) refuseReturns(line, before)
     if (feed < 0) {
       if (line.length > headBytes) {
-        isLong = true
-        line = line.slice(-versionAhead)
+        isLongRequest ??= begins.test(line)
+        line = line.slice(-endBytes)
       }
       return { used, next: null }
     }
-    if (!isLong && /^\r?\n$/.test(line)) line = ''
-    else if (!isRequest || line === preface) return { used, next: opaque }
+    const said = line.slice(0, -1)
+    if (isLongRequest !== null) {
+      if (isLongRequest && ends.test(said)) throw new Refusal('bad-request')
+      return { used, next: opaque }
+    }
+    if (/^\r*$/.test(said)) line = ''
+    else if (line === preface || !isRequest(said)) return { used, next: opaque }
     else return { used, next: head(Buffer.from(line, 'latin1')) }
     return { used, next: null }
+  }
+}
+
+/** A request whose lines end with carriage returns alone has no other end; `from` there is what was not looked at yet. */
+function refuseReturns(line: string, from: number): void {
+  for (let at = line.indexOf('\r', Math.max(0, from - 1)); at >= 0; at = line.indexOf('\r', at + 1)) {
+    const isAlone = at + 1 < line.length && line[at + 1] !== '\n' && line[at + 1] !== '\r'
+    const end = line.slice(Math.max(0, at - endBytes), at) // and no more: there may be as many as letters
+    if (isAlone && ends.test(end) && begins.test(line)) throw new Refusal('bad-request')
   }
 }
 
