@@ -4,33 +4,52 @@ import { unlessAborted } from '../../lib/deadline.ts'
 /** Threads that sources have at once; who hangs on one is not told apart from who takes his time */
 const most = 2
 
+interface Waiting {
+  readonly path: string
+  readonly begin: () => void
+}
+
 /** Paths that are being read */
 const busy = new Set<string>()
-/** Told, in their order, that one of them is not any more */
-const waiting = new Set<() => void>()
+/** In their order */
+const waiting = new Set<Waiting>()
+
+const mayBegin = (path: string): boolean => !busy.has(path) && busy.size < most
 
 /**
  * Does the work once no other of that path goes on, and a thread is left for it; rejects where the signal is aborted before that.
  * What has begun goes on, however long it takes.
  */
 export async function onThread<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  while (busy.has(path) || busy.size >= most) await another(signal)
-  busy.add(path)
+  if (mayBegin(path)) busy.add(path)
+  else await turn(path, signal)
   try {
     return await work()
   } finally {
-    busy.delete(path)
-    for (const look of waiting) look()
+    giveOn(path)
   }
 }
 
-/** Resolves when work of another is over; rejects with the signal's reason where that is aborted first. */
-async function another(signal: AbortSignal): Promise<void> {
+/** The path and its thread are somebody else's: the first's who may begin. */
+function giveOn(path: string): void {
+  busy.delete(path)
+  for (const next of waiting)
+    if (mayBegin(next.path)) {
+      waiting.delete(next)
+      busy.add(next.path)
+      return next.begin()
+    }
+}
+
+/** Resolves when the path is this one's; rejects with the signal's reason where that is aborted first. */
+async function turn(path: string, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  waiting.add(resolve)
+  const own: Waiting = { path, begin: resolve }
+  waiting.add(own)
   try {
     await unlessAborted(promise, signal)
-  } finally {
-    waiting.delete(resolve)
+  } catch (error) {
+    if (!waiting.delete(own)) giveOn(path) // it had just been given
+    throw error
   }
 }
