@@ -26,12 +26,19 @@ interface Waiting {
   readonly signal: AbortSignal
 }
 
+interface CallInFlight {
+  readonly principal: string
+  readonly controller: AbortController
+  /** Its server has it, or a process of its own is on the way to */
+  isSent: boolean
+}
+
 /** Every failure is a `SallyportError`; every wait ends with the signal or its own deadline. Disposing stops everything. */
 export class Supervisor implements AsyncDisposable {
   readonly #ports: Ports
   readonly #servers: Map<string, RegisteredServer>
   readonly #results = new SessionResults()
-  readonly #calls = new Map<CallId, { readonly principal: string; readonly controller: AbortController }>()
+  readonly #calls = new Map<CallId, CallInFlight>()
   readonly #generations = new Generations()
   #isStopping = false
 
@@ -170,10 +177,12 @@ export class Supervisor implements AsyncDisposable {
     this.#requireRunning()
     const id = newCallId()
     const controller = new AbortController()
-    this.#calls.set(id, { principal: caller.principal.id, controller })
+    const inFlight = { principal: caller.principal.id, controller, isSent: false }
+    this.#calls.set(id, inFlight)
+    const sent = (): void => void (inFlight.isSent = true)
     try {
       const either = AbortSignal.any([signal, controller.signal])
-      return await callTool({ id, call, caller, server, ports: this.#ports, signal: either })
+      return await callTool({ id, call, caller, server, ports: this.#ports, signal: either, sent })
     } finally {
       this.#calls.delete(id)
     }
@@ -237,11 +246,12 @@ export class Supervisor implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true
-    // What was sent may be answered while its server is on the ladder; who is not in flight there waits for nothing else.
+    const reason = new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping')
+    // What was sent may be answered while its server is on the ladder; nothing else is sent, or started.
+    for (const { controller, isSent } of this.#calls.values()) if (!isSent) controller.abort(reason)
     const ends = await Promise.allSettled(
       [...this.#servers.values()].map((server) => server[Symbol.asyncDispose]()),
     )
-    const reason = new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping')
     for (const { controller } of this.#calls.values()) controller.abort(reason)
     this.#results.clear()
     for (const end of ends) if (end.status === 'rejected') throw SallyportError.from(end.reason)

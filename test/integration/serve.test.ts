@@ -140,7 +140,7 @@ describe('a daemon', () => {
     expect(await settled).toMatchObject([
       { value: { type: 'output' } },
       { value: { type: 'output' } },
-      { reason: { code: 'ERR_SERVER_UNAVAILABLE' } },
+      { reason: { code: 'ERR_DAEMON_UNAVAILABLE' } },
     ])
     expect(await ended).toEqual([0, null])
     expect(bodiesOf(at.stateDir, 'call.outcome')).toMatchObject([

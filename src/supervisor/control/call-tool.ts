@@ -24,6 +24,8 @@ interface Parts {
   readonly server: RegisteredServer
   readonly ports: Ports
   readonly signal: AbortSignal
+  /** Told as the server gets it */
+  readonly sent: () => void
 }
 
 /** A call that is not admitted never reaches the server; one that times out or is cancelled is cancelled there too. */
@@ -35,6 +37,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   if (isHeavy) await ownTurn()
   const value = parseArguments(call.arguments)
   if (isHeavy) await ownTurn()
+  signal.throwIfAborted()
   const tell = (type: string, detail: Readonly<Record<string, unknown>>): void =>
     ports.emit({
       type,
@@ -79,6 +82,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   let answer: Answer
   try {
     if (line === null) throw unavailable(settings.name, null)
+    parts.sent()
     answer = await line.send(admission, params, { signal, timeoutMs })
   } catch (thrown) {
     const error = SallyportError.from(thrown)
