@@ -36,6 +36,8 @@ const folderLimit = 20_000
 const entryLimit = 1_000_000
 /** Entries that are read at once: a server may have made as many as it had time for, and everybody has a turn in between */
 const entriesAtOnce = 256
+/** Times that a folder is listed in which something goes meanwhile */
+const mostTries = 5
 const findingLimit = 256
 
 /**
@@ -98,11 +100,19 @@ const expectSearchable = (server: string, mount: Mount, folder: string): void =>
 
 // A folder that is gone, or closed to this daemon and so to its sandboxes, holds nothing that they could change.
 async function* entriesOf(folder: string): AsyncGenerator<Dirent> {
-  try {
-    yield* await opendir(folder, { bufferSize: entriesAtOnce })
-  } catch (error) {
-    if (!isMissing(error) && errnoOf(error) !== 'EACCES') throw error
-  }
+  for (let tries = 1; ; tries++)
+    try {
+      return yield* await opendir(folder, { bufferSize: entriesAtOnce })
+    } catch (error) {
+      if (errnoOf(error) === 'EACCES') return
+      if (!isMissing(error) || tries === mostTries) throw error
+      // On file systems that do not tell the kind of an entry, one that went meanwhile ends the listing of all.
+      const isThere = await lstat(folder).then(
+        () => true,
+        () => false,
+      )
+      if (!isThere) return
+    }
 }
 
 const leadsTo = async (server: string, mount: Mount, path: string): Promise<string | null> => {
