@@ -89,8 +89,7 @@ export class Relay {
     this.#host.on('data', (chunk: Buffer) => this.#contained(() => this.#fromHost(chunk)))
     const ended = (): void => this.#contained(() => this.#hostEnded())
     for (const end of ['end', 'close', 'error']) this.#host.on(end, ended)
-    // It came paused: nothing was to be read while the request was judged
-    this.#host.resume()
+    this.#host.resume() // it came paused: nothing was to be read while the request was judged
     if (head.length > 0) this.#contained(() => this.#fromHost(head))
   }
 
@@ -219,8 +218,9 @@ export class Relay {
 
   /** A stream that breaks off drops what it was given back: it was said all the same, and nobody is there to be told too much. */
   #hostEnded(): void {
-    while (this.#unread.length > 0 && this.#closed === null) this.#unread = this.#reader.read(this.#unread)
-    this.#events.hostEnded()
+    if (this.#unread.length > 0 && this.#closed === null) this.#unread = this.#reader.read(this.#unread)
+    if (this.#unread.length === 0 || this.#closed !== null) return this.#events.hostEnded()
+    setImmediate(() => this.#contained(() => this.#hostEnded()))
   }
 
   /** True while what the host says goes straight to a server. */
