@@ -5,6 +5,7 @@ import { closeSync, openSync } from 'node:fs'
 import { chmod, lstat, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { configOf, daemon, fixture, main, place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -147,6 +148,21 @@ describe('a daemon', () => {
       { outcome: 'result' },
       { outcome: 'result' },
     ])
+  })
+
+  it('starts and sends nothing for calls that were still being read', async () => {
+    const slow = fixture('ignore-eof', { stop: { eof_ms: 1500, term_ms: 0 } })
+    await using at = await daemon(configOf({ slow, echo: fixture('echo') }))
+    await at.client.call('servers/start', { server: 'slow' }) // whose end takes longer than a start
+    await using host = await at.connect('host')
+    const text = 'x'.repeat(300_000)
+    const call = () => host.call('tools/call', { server: 'echo', tool: 'echo', arguments: { text } })
+    const settled = Promise.allSettled(Array.from({ length: 60 }, call))
+    await delay(5)
+    const ended = once(at.process, 'exit')
+    at.process.kill('SIGTERM')
+    expect((await settled).map(({ status }) => status)).not.toContain('fulfilled')
+    expect(await ended).toEqual([0, null])
   })
 
   it('answers all, and ends with 0, where its log can not be written', async () => {
