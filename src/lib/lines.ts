@@ -34,9 +34,9 @@ export class LineSplitter {
     return this.#size + this.#dropped
   }
 
-  /** Bytes that are kept of it. */
-  get held(): number {
-    return this.#size
+  /** What is kept of it. */
+  get held(): Buffer {
+    return this.#held.subarray(0, this.#size)
   }
 
   /** Takes no more of the lines that the chunk has whole than `most`; gives what it did not take. */

@@ -80,12 +80,16 @@ test('lines that came together are read over several turns, in their order, and 
   const stdout = new PassThrough()
   const heard: number[] = []
   let mayRead = true
-  const lines = new ServerLines(serverSettings('raw-script.mjs'), stdout, {
-    line: (_bytes, text, start, end) => void heard.push(Number(text.slice(start, end))),
-    tooLong: () => undefined,
-    tooLongEnd: () => undefined,
-    mayRead: () => mayRead,
-  })
+  const lines = new ServerLines(
+    serverSettings('raw-script.mjs'),
+    { stdout, redactor: null },
+    {
+      line: (_bytes, text, start, end) => void heard.push(Number(text.slice(start, end))),
+      tooLong: () => undefined,
+      tooLongEnd: () => undefined,
+      mayRead: () => mayRead,
+    },
+  )
   stdout.on('data', (chunk: Buffer) => lines.push(chunk))
   const all = Array.from({ length: 5000 }, (_, n) => n)
   stdout.write(all.map((n) => `${n}\n`).join(''))

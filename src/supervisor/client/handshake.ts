@@ -2,7 +2,7 @@
 import { SallyportError } from '../../errors.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Introduced } from '../lanes/conversation.ts'
-import type { Answer } from './options.ts'
+import type { Answer } from './answer.ts'
 import { clientInfo, inModernDress, modernVersion } from '../message/modern-dress.ts'
 import type { Era } from '../message/probe.ts'
 import { notStateless } from '../shared/refusal.ts'

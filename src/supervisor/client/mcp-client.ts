@@ -1,15 +1,15 @@
 // The supervisor as an MCP client of its own: for control calls, where no host speaks MCP itself.
-import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../../errors.ts'
 import { contained } from '../message/contained.ts'
-import { RawJson } from '../../lib/raw-json.ts'
-import { type Answer, type ClientOptions, errorAnswer, type RequestOptions, type Waiter } from './options.ts'
+import { type Answer, readAnswer } from './answer.ts'
+import type { ClientOptions, RequestOptions, Waiter } from './options.ts'
 import { cancelledLine, declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
 import { inputOf } from '../dispatch.ts'
 import { Garbage, overlongFactor } from '../message/garbage.ts'
 import { meet } from './handshake.ts'
 import { inModernDress } from '../message/modern-dress.ts'
 import type { Introduced } from '../lanes/conversation.ts'
+import type { Looked } from '../message/line-look.ts'
 import { ServerLines } from '../message/server-lines.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
 import {
@@ -19,6 +19,7 @@ import {
   unavailable,
   unreadableAnswer,
 } from '../message/unavailable.ts'
+import { utf8 } from '../message/utf8.ts'
 import { listen, listenParams, Subscription } from './subscription.ts'
 import { type Introduction, unknownServer } from './surface.ts'
 import { type Envelope, lastId, type Notification, readEnvelope, readHead } from '../message/envelope.ts'
@@ -62,7 +63,7 @@ export class McpClient {
     this.#subscription = new Subscription({ ask, changed: options.listChanged })
     this.#isModern = isModern
     this.#garbage = new Garbage(server.name)
-    const lines = new ServerLines(server, process.stdout, {
+    const lines = new ServerLines(server, process, {
       line: (...line) => this.#line(...line),
       tooLong: (error) => guests === null && this.#tooLarge(error),
       tooLongEnd: (head, tail, error) => this.#guests !== null && this.#overlong(head, tail, error),
@@ -207,30 +208,30 @@ export class McpClient {
       this.#break('it does not read its input')
   }
 
-  #line(bytes: Buffer, text: string, start: number, end: number): void {
+  #line(bytes: Buffer, text: string, start: number, end: number, looked: Looked | null): void {
     if (this.#closed !== null) return
     const envelope = readEnvelope(text, start, end, bytes)
     switch (envelope.kind) {
       case 'response':
         if (!this.#waiting.has(envelope.id?.key ?? '') && this.#guests?.answered(envelope) === true) return
-        return this.#subscription.settles(envelope.id?.key) ? undefined : this.#settle(envelope)
+        return this.#subscription.settles(envelope.id?.key) ? undefined : this.#settle(envelope, looked)
       case 'request':
         return this.#answer(envelope)
       case 'notification':
         if (!this.#subscription.hears(envelope)) this.#guests?.notified(envelope)
         if (envelope.method.endsWith('/list_changed')) return this.#options.listChanged()
-        return this.#hear(envelope)
+        return this.#hear(envelope, looked)
       case 'invalid':
         return this.#notMcp(envelope)
     }
   }
 
   /** Progress and logs are for whoever waits for the call; a secret in them is for nobody. */
-  #hear({ method, text, start, end }: Notification): void {
+  #hear({ method, text, start, end }: Notification, looked: Looked | null): void {
     const { heard, process, note } = this.#options
     if (heard === undefined || !/^notifications\/(progress|message)$/.test(method)) return
     const line = text.slice(start, end)
-    const found = process.redactor?.redact(Buffer.from(line, 'latin1').toString('utf8')).found ?? []
+    const { found } = looked ?? process.redactor?.redact(utf8(line, 0, line.length)) ?? { found: [] }
     if (found.length > 0) note('control/secret', { credentials: found })
     else heard(`${line}\n`)
   }
@@ -244,23 +245,21 @@ export class McpClient {
     this.#options.note('control/garbage', { code: 'ERR_SERVER_PROTOCOL', reason: error.message })
   }
 
-  #settle({ id, text, result, error }: Response): void {
-    const waiter = id === null ? undefined : this.#waiting.get(id.key)
-    if (id === null || waiter === undefined)
-      return this.#options.note('control/unexpected-answer', { id: id?.raw ?? null })
+  #settle(response: Response, looked: Looked | null): void {
+    const { id } = response
     const { process, server, note } = this.#options
-    const span = result ?? error
-    if (span === null) return
-    const value = Buffer.from(text.slice(span.start, span.end), 'latin1')
-    const raw = value.toString('utf8')
-    const clean = process.redactor?.redact(raw) ?? null
-    this.#waiting.delete(id.key) // not before: whoever waits is told of a bug, too
-    if (!isUtf8(value)) return waiter.reject(unreadableAnswer(server.name, 'it is not UTF-8'))
-    if (clean !== null && clean.found.length > 0) {
-      note('control/secret', { credentials: clean.found })
-      return waiter.reject(new SecretInResult(server.name, clean.text))
+    const waiter = id === null ? undefined : this.#waiting.get(id.key)
+    if (id === null || waiter === undefined) return note('control/unexpected-answer', { id: id?.raw ?? null })
+    try {
+      const answer = readAnswer(response, server.name, process.redactor, looked)
+      if (answer === null) return
+      waiter.resolve(answer)
+    } catch (thrown) {
+      if (!(thrown instanceof SallyportError)) throw thrown // whoever waits is told of a bug, too
+      if (thrown instanceof SecretInResult) note('control/secret', { credentials: thrown.credentials })
+      waiter.reject(thrown)
     }
-    waiter.resolve(result === null ? errorAnswer(raw) : { kind: 'result', result: new RawJson(raw) })
+    this.#waiting.delete(id.key)
   }
 
   /** In the host's stead, and there is no host. */

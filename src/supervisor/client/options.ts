@@ -1,31 +1,15 @@
 // What an MCP client of Sallyport's own is given, and what it gives back.
 import type { SallyportError } from '../../errors.ts'
-import type { RawJson } from '../../lib/raw-json.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Guests } from '../shared/guests.ts'
 import type { Running } from '../ports.ts'
-
-/** What a server answered: its result as it wrote it, or its error. */
-export type Answer =
-  | { readonly kind: 'result'; readonly result: RawJson }
-  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly raw: string }
+import type { Answer } from './answer.ts'
 
 /** Whoever waits for an answer. */
 export interface Waiter {
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: SallyportError) => void
-}
-
-/** Reads an error as a server wrote it. */
-export function errorAnswer(raw: string): Extract<Answer, { kind: 'error' }> {
-  const { code, message } = (JSON.parse(raw) ?? {}) as { code?: unknown; message?: unknown }
-  return {
-    kind: 'error',
-    code: typeof code === 'number' ? code : 0,
-    message: typeof message === 'string' ? message : 'an error without a message',
-    raw,
-  }
 }
 
 export interface ClientOptions {

@@ -4,7 +4,7 @@ import { isReadable, readAnswer } from '../message/read-answer.ts'
 import { printable } from '../message/unavailable.ts'
 import { allIn, listIn, parseOneWay } from '../../lib/one-way.ts'
 import type { Observation } from '../../schema/governor.ts'
-import type { Answer } from './options.ts'
+import type { Answer } from './answer.ts'
 
 /** What a server said of itself in the handshake; null capabilities where there was none. */
 export interface Introduction {

@@ -48,7 +48,7 @@ export class HostReader {
 
   /** Bytes that are kept of a line that has not ended. */
   get held(): number {
-    return this.#lines.held
+    return this.#lines.held.length
   }
 
   /** Gives what is to be read in another turn. */
@@ -57,7 +57,7 @@ export class HostReader {
     const rest = this.#lines.push(chunk, linesAtOnce)
     judging.now()
     toServer.flush()
-    if (!holding.fits(this.#lines.held)) this.#refuse(this.#lines.drop(), noRoom())
+    if (!holding.fits(this.#lines.held.length)) this.#refuse(this.#lines.drop(), noRoom())
     return rest
   }
 

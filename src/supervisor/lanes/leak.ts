@@ -1,6 +1,7 @@
 // A server's message with a secret in it: what its caller is told instead, and the same message without.
 import type { Redactor } from '../../schema/credentials.ts'
 import { type Envelope, readEnvelope } from '../message/envelope.ts'
+import type { Looked } from '../message/line-look.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
 import { utf8 } from '../message/utf8.ts'
@@ -16,15 +17,20 @@ export interface Leak {
   readonly line: string
 }
 
-/** Null where nothing is in it, and for what is no message anyway. */
-export function leakIn(envelope: Envelope, redactor: Redactor, server: string): Leak | null {
+/** Null where nothing is in it, and for what is no message anyway; `looked` is what was found in it before, if anybody looked. */
+export function leakIn(
+  envelope: Envelope,
+  redactor: Redactor,
+  server: string,
+  looked: Looked | null,
+): Leak | null {
   if (envelope.kind === 'invalid') return null
-  const { text, found } = redactor.redact(utf8(envelope.text, envelope.start, envelope.end))
+  const { text, found } = looked ?? redactor.redact(utf8(envelope.text, envelope.start, envelope.end))
   if (found.length === 0) return null
   return {
     found,
     answers: envelope.kind === 'response' ? envelope.id : null,
-    error: new SecretInResult(server, text),
+    error: new SecretInResult(server, { text, found }),
     line: Buffer.from(text, 'utf8').toString('latin1'),
   }
 }

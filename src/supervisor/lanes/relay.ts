@@ -98,7 +98,7 @@ export class Relay {
     const lane = new ServerLane(this.#wire, process.redactor)
     lane.isMuted = muted
     this.#server = { process, lane }
-    const reader = new ServerReader(lane, process.stdout, {
+    const reader = new ServerReader(lane, process, {
       server: this.#wire.server,
       holding: this.#holding,
       judging: this.#judging,

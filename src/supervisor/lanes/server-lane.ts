@@ -1,6 +1,6 @@
 // Judges what the server says before the host hears it: a message at all, an awaited answer, a request that it may make.
 import { SallyportError } from '../../errors.ts'
-import { elements, JsonScanError, type Member, skipSpace } from '../../lib/json-scan.ts'
+import { elements, JsonScanError, type Member, skipSpace, type Span } from '../../lib/json-scan.ts'
 import { declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
 import type { Redactor } from '../../schema/credentials.ts'
 import { noRoom } from '../../schema/room.ts'
@@ -16,9 +16,11 @@ import { evidenceOf } from './held.ts'
 import { inputAsked, notAsked, readdressed } from './input-asked.ts'
 import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
+import type { Looked } from '../message/line-look.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { declaredWith, questionOf, whyNotAsked } from './person.ts'
 import { idAt, only } from '../shared/lines.ts'
+import { SecretInResult } from '../message/secret-in-result.ts'
 import { serverMay, whyNotHost } from '../questions/server-may.ts'
 import { whyNotSent } from '../questions/url-required.ts'
 import { unreadableAnswer } from '../message/unavailable.ts'
@@ -41,10 +43,13 @@ export class ServerLane {
     this.#redactor = redactor
   }
 
-  /** Judges the line from `start` to `end`, in latin1 reading; `said` is what `readLine` gives of it. */
-  judge(said: Envelope | null, text: string, start: number, end: number): Verdict {
-    if (said !== null) return this.#message(said)
-    return skipSpace(text, start) >= end ? 'drop' : this.#batch(text, start, end)
+  /**
+   * Judges the line from `start` to `end`, in latin1 reading; `said` is what `readLine` gives of it, `looked` what was found of
+   * secrets in it where it is long.
+   */
+  judge(said: Envelope | null, text: string, start: number, end: number, looked: Looked | null): Verdict {
+    if (said !== null) return this.#message(said, looked)
+    return skipSpace(text, start) >= end ? 'drop' : this.#batch(text, start, end, looked)
   }
 
   /**
@@ -77,16 +82,18 @@ export class ServerLane {
     return true
   }
 
-  #batch(text: string, start: number, end: number): Verdict {
+  /** A long one with a secret is withheld whole: nobody has looked which of its messages has it. */
+  #batch(text: string, start: number, end: number, looked: Looked | null): Verdict {
     if (this.#wire.talk.protocolVersion !== batchVersion)
       return this.#garbage('a batch in a version without batches')
     try {
       const all = elements(text, start, end, { bounded: true })
+      if (looked !== null && looked.found.length > 0) return this.#withheld(all, text, looked)
       const most = this.garbage + mostGarbage
       const kept: Kept[] = []
       for (const element of all) {
         if (this.garbage > most) return 'drop' // whoever counts it lets go of the server
-        const verdict = this.#message(readEnvelope(text, element.start, element.end))
+        const verdict = this.#message(readEnvelope(text, element.start, element.end), looked)
         if (verdict === 'pass') kept.push({ text: text.slice(element.start, element.end), isChanged: false })
         else if (verdict !== 'drop') kept.push({ text: verdict.replacement.trimEnd(), isChanged: true })
       }
@@ -97,8 +104,21 @@ export class ServerLane {
     }
   }
 
-  #message(envelope: Envelope): Verdict {
-    const leak = this.#redactor === null ? null : leakIn(envelope, this.#redactor, this.#wire.server.name)
+  #withheld(all: readonly Span[], text: string, looked: Looked): Verdict {
+    const error = new SecretInResult(this.#wire.server.name, looked)
+    this.#wire.note('session/secret', { kind: 'batch', credentials: looked.found })
+    for (const { start, end } of all) {
+      const said = readEnvelope(text, start, end)
+      const id = said.kind === 'response' ? said.id : null
+      if (id !== null && !this.#failed(id.key, error))
+        anew(errorLine(id, error).trimEnd(), (again) => this.#clean(again))
+    }
+    return 'drop'
+  }
+
+  #message(envelope: Envelope, looked: Looked | null): Verdict {
+    const { name } = this.#wire.server
+    const leak = this.#redactor === null ? null : leakIn(envelope, this.#redactor, name, looked)
     if (leak === null) return this.#clean(envelope)
     this.#wire.note('session/secret', { kind: envelope.kind, credentials: leak.found })
     if (leak.answers !== null && this.#failed(leak.answers.key, leak.error)) return 'drop'

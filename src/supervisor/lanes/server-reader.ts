@@ -1,13 +1,14 @@
 // Reads what one server writes: in lines, each judged and passed on; one that can't be read, or kept, is somebody's error.
-import type { Readable } from 'node:stream'
 import type { SallyportError } from '../../errors.ts'
 import type { Together } from '../../lib/together.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { readLine } from '../message/envelope.ts'
 import { type Garbage, overlongFactor } from '../message/garbage.ts'
+import type { Looked } from '../message/line-look.ts'
 import { ServerLines } from '../message/server-lines.ts'
 import { endlessLine, unanswerableLine } from '../message/unavailable.ts'
 import { TextCheck } from '../message/utf8.ts'
+import type { Running } from '../ports.ts'
 import type { SessionHolding } from './holding.ts'
 import { type Outlet, put } from './outlet.ts'
 import type { ServerLane } from './server-lane.ts'
@@ -36,11 +37,11 @@ export class ServerReader {
   readonly #text = new TextCheck()
   #isOver = false
 
-  constructor(lane: ServerLane, stdout: Readable, options: ServerReaderOptions) {
+  constructor(lane: ServerLane, process: Running, options: ServerReaderOptions) {
     this.#lane = lane
     this.#options = options
-    this.#lines = new ServerLines(options.server, stdout, {
-      line: (bytes, text, start, end) => this.#line(bytes, text, start, end),
+    this.#lines = new ServerLines(options.server, process, {
+      line: (...line) => this.#line(...line),
       tooLong: () => options.judging.now(),
       tooLongEnd: (head, tail, error) => {
         if (!lane.overlong(head, tail, error)) this.#break(unanswerableLine(error))
@@ -67,7 +68,7 @@ export class ServerReader {
     this.#options.broken(error)
   }
 
-  #line(bytes: Buffer, text: string, start: number, end: number): void {
+  #line(bytes: Buffer, text: string, start: number, end: number, looked: Looked | null): void {
     if (!this.#isRead) return
     const isText = this.#text.isText(bytes, start, end)
     const said = isText ? readLine(bytes, text, start, end, false) : null
@@ -75,7 +76,7 @@ export class ServerReader {
       if (!this.#isRead) return
       const lane = this.#lane
       const before = lane.garbage
-      const verdict = isText ? lane.judge(said, text, start, end) : lane.notText(text, start, end)
+      const verdict = isText ? lane.judge(said, text, start, end, looked) : lane.notText(text, start, end)
       const passes = verdict === 'drop' ? 0 : verdict === 'pass' ? end - start : verdict.replacement.length
       if (!this.#options.holding.hasRoomFor(passes)) return this.#options.overfilled()
       put(this.#options.toHost, verdict, bytes, start, end)

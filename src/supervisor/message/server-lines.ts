@@ -2,15 +2,30 @@
 // together with that of all servers.
 import type { Readable } from 'node:stream'
 import type { SallyportError } from '../../errors.ts'
-import { type LineSink, LineSplitter } from '../../lib/lines.ts'
+import { LineSplitter } from '../../lib/lines.ts'
+import type { Redactor } from '../../schema/credentials.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { type HalfLine, halfLines } from './half-lines.ts'
+import { lookBytes, type Looked, LineLook } from './line-look.ts'
 import { crowdedOut, overlongLine } from './unavailable.ts'
 
 /** Lines that are read in one turn; more wait for the next: a line of two bytes costs what a longer one does */
 const linesAtOnce = 1024
 
-export interface ServerLineSink extends Pick<LineSink, 'line'> {
+const nothing = Buffer.alloc(0)
+
+/** Who says the lines, and knows the secrets that may be in none of them; null where there are none. */
+interface Speaker {
+  readonly stdout: Readable
+  readonly redactor: Redactor | null
+}
+
+export interface ServerLineSink {
+  /**
+   * One line from `start` to `end`, where its line feed stands; `text` is the latin1 reading of all of `bytes`, `looked` what
+   * was found of the server's secrets in a line that is long, or null where nobody has looked yet
+   */
+  line(bytes: Buffer, text: string, start: number, end: number, looked: Looked | null): void
   /** The line that has begun will not be read to its end */
   tooLong(error: SallyportError): void
   /** It has ended: that is how it began, and how it ended */
@@ -22,17 +37,20 @@ export interface ServerLineSink extends Pick<LineSink, 'line'> {
 export class ServerLines implements HalfLine {
   readonly #server: ServerSettings
   readonly #stdout: Readable
+  readonly #look: LineLook | null
   readonly #sink: ServerLineSink
   readonly #lines: LineSplitter
   /** How a line begins that is not read to its end, and why it is not */
   #begun: { readonly head: string; readonly error: SallyportError } | null = null
 
-  constructor(server: ServerSettings, stdout: Readable, sink: ServerLineSink) {
+  constructor(server: ServerSettings, process: Speaker, sink: ServerLineSink) {
     this.#server = server
-    this.#stdout = stdout
+    this.#stdout = process.stdout
+    this.#look = process.redactor === null ? null : new LineLook(process.redactor)
     this.#sink = sink
     this.#lines = new LineSplitter(server.output.lineBytes, {
-      line: sink.line,
+      line: (bytes, text, start, end) =>
+        sink.line(bytes, text, start, end, this.#look?.ended(bytes.subarray(start, end)) ?? null),
       overlong: (head) => this.#dropped(head, overlongLine(server)),
       overlongEnd: (tail) => {
         const { head, error } = this.#begun ?? { head: '', error: overlongLine(server) }
@@ -40,7 +58,7 @@ export class ServerLines implements HalfLine {
         sink.tooLongEnd(head, tail.toString('latin1'), error)
       },
     })
-    stdout.once('close', () => halfLines.weigh(this, 0))
+    this.#stdout.once('close', () => halfLines.weigh(this, 0))
   }
 
   /** Bytes of the line that has begun and not ended, kept or not. */
@@ -49,12 +67,15 @@ export class ServerLines implements HalfLine {
   }
 
   push(chunk: Buffer): void {
-    const rest = this.#lines.push(chunk, linesAtOnce)
-    halfLines.weigh(this, this.#lines.held)
-    if (rest.length === 0) return
-    const stdout = this.#stdout.pause()
-    stdout.unshift(rest)
-    setImmediate(() => this.#sink.mayRead?.() !== false && stdout.resume())
+    const [piece, later] = this.#look === null ? [chunk, nothing] : cutAt(chunk, lookBytes)
+    const rest = this.#lines.push(piece, linesAtOnce)
+    halfLines.weigh(this, this.#lines.held.length)
+    this.#look?.begun(this.#lines.held)
+    if (rest.length + later.length > 0) this.#stdout.pause().unshift(Buffer.concat([rest, later]))
+    // Much more may wait in the kernel, and would be read in this turn
+    else if (this.#look !== null && chunk.length > lookBytes / 2) this.#stdout.pause()
+    else return
+    setImmediate(() => this.#sink.mayRead?.() !== false && this.#stdout.resume())
   }
 
   letGo(): void {
@@ -62,7 +83,13 @@ export class ServerLines implements HalfLine {
   }
 
   #dropped(head: Buffer, error: SallyportError): void {
+    this.#look?.dropped()
     this.#begun = { head: head.toString('latin1'), error }
     this.#sink.tooLong(error)
   }
 }
+
+const cutAt = (chunk: Buffer, most: number): readonly [Buffer, Buffer] => [
+  chunk.subarray(0, most),
+  chunk.subarray(most),
+]
