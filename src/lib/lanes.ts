@@ -1,7 +1,7 @@
 // Work in lanes: so many pieces at once, begun in their order.
 
 /** Does each piece of work. Where one fails no further one is begun, and what it threw is thrown once nothing goes on any more. */
-export const inLanes = async <T extends object>(
+export const inLanes = async <T extends object | string>(
   pieces: Iterable<T>,
   lanes: number,
   work: (piece: T) => Promise<unknown>,

@@ -5,6 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { inexactName, isDoubtful } from '../../lib/exact-name.ts'
 import { errnoOf, isMissing } from '../../lib/missing.ts'
+import { inLanes } from '../../lib/lanes.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
 import { words } from '../../lib/words.ts'
 import type { Mount } from '../spec.ts'
@@ -36,6 +37,8 @@ const folderLimit = 20_000
 const entryLimit = 1_000_000
 /** Entries that are read at once: a server may have made as many as it had time for, and everybody has a turn in between */
 const entriesAtOnce = 256
+/** Folders that are listed at once: each waits for its turn in a thread four times */
+const foldersAtOnce = 8
 /** Times that a folder is listed in which something goes meanwhile */
 const mostTries = 5
 const findingLimit = 256
@@ -73,7 +76,7 @@ const search = async (server: string, mount: Mount): Promise<string[]> => {
   for (let depth = 0; depth <= searchDepth; depth++) {
     const below: string[] = []
     const isLast = depth === searchDepth
-    for (const folder of level) {
+    const searchOne = async (folder: string): Promise<void> => {
       if (++folders > folderLimit) throw tooMany(server, mount)
       let isUnsure = false
       for await (const entry of entriesOf(folder)) {
@@ -87,6 +90,7 @@ const search = async (server: string, mount: Mount): Promise<string[]> => {
       if (isUnsure && !isLast) expectSearchable(server, mount, folder)
       if (below.length > folderLimit) throw tooMany(server, mount)
     }
+    await inLanes(level, foldersAtOnce, searchOne)
     level = below
   }
   return found
@@ -108,7 +112,7 @@ async function* entriesOf(folder: string): AsyncGenerator<Dirent> {
       if (!isMissing(error) || tries === mostTries) throw error
       // On file systems that do not tell the kind of an entry, one that went meanwhile ends the listing of all.
       const isThere = await lstat(folder).then(
-        () => true,
+        (found) => found.isDirectory(),
         () => false,
       )
       if (!isThere) return
