@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { type Effort, isPlainPath, matchesLoosely, matchesPath, matchesText } from './glob.ts'
 import { lookAlikes, shown } from './look-alikes.ts'
 import { latin1 } from './one-way.ts'
+import { withoutTrailing } from './trailing.ts'
 
 /** No path of Linux is as long; what is longer is looked at in no other reading */
 const longest = 65_536
@@ -42,7 +43,7 @@ function matchesEitherWay(glob: string, value: string, effort?: Effort): boolean
   const verdict = matchesPath(glob, value, effort)
   if (!glob.includes('/')) {
     if (!value.includes('/')) return verdict
-    const bare = value.replace(/^(?:\.\/+)+/, '').replace(/\/+$/, '')
+    const bare = withoutTrailing(value.replace(/^(?:\.\/+)+/, ''), ['/'])
     const isSame = (text: string): boolean => matchesText(glob, text, effort) === verdict
     return isSame(value) && isSame(bare) ? verdict : null
   }

@@ -1,6 +1,7 @@
 // Globs for URIs, of which one thing has many spellings: `file:///%61`, `FILE:///a`, `file://localhost//a`, `file:///ａ`.
 import { type Effort, isPlainPath, matchesLoosely, matchesPath } from './glob.ts'
 import { lookAlikes } from './look-alikes.ts'
+import { withoutTrailing } from './trailing.ts'
 
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
 const needless = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
@@ -22,7 +23,7 @@ export function matchesUri(glob: string, value: string, effort?: Effort): boolea
   const resolved = uri.href
   uri.pathname = uri.pathname.replaceAll(/\/{2,}/g, '/')
   // A resolver takes a name with a dot at its end, or in capitals, for the one without; the parser leaves both, of some schemes.
-  uri.hostname = uri.hostname.toLowerCase().replace(/(?:\.|%2e)+$/, '')
+  uri.hostname = withoutTrailing(uri.hostname.toLowerCase(), ['.', '%2e'])
   const pattern = decoded(glob) ?? glob
   const read = (spelling: string): boolean | null => {
     const plain = decoded(spelling)
