@@ -30,6 +30,22 @@ test.each(['session', 'call'] as const)(
   },
 )
 
+test('an answer behind many lines reaches its caller although the server ends right behind it', async () => {
+  await using all = await superviseAll([serverSettings('floods-then-ends.mjs', { instance: 'call' })])
+  const call = {
+    server: 'fixture',
+    tool: 'flood',
+    arguments: new RawJson('{"notices":20000}'),
+    timeoutMs: null,
+    generation: null,
+    lineage: null,
+  }
+  for (let n = 0; n < 12; n++) {
+    const signal = AbortSignal.timeout(patienceMs)
+    expect(JSON.stringify(await all.supervisor.call(caller(), call, { signal }))).toContain('last')
+  }
+})
+
 async function versionOf2025(): Promise<HostEnd> {
   const host = await attach(serverSettings('raw-script.mjs'))
   const answer = '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26"}}'

@@ -24,7 +24,7 @@ import { listen, listenParams, Subscription } from './subscription.ts'
 import { type Introduction, unknownServer } from './surface.ts'
 import { type Envelope, lastId, type Notification, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Request, Response } from '../message/envelope.ts'
-import { describeExit, whyClosed } from '../instance/process-end.ts'
+import { followEnd } from '../instance/process-end.ts'
 import type { Guests } from '../shared/guests.ts'
 
 /** Requests in flight beyond which more are refused */
@@ -74,10 +74,11 @@ export class McpClient {
       if (lines.pending > overlongFactor * server.output.lineBytes)
         this.#break('it wrote a line without an end')
     })
-    const closed = (what: string) => (): void => void whyClosed(process, what).then((why) => this.#break(why))
-    process.stdout.on('end', closed('it closed its output'))
-    inputOf(process).once('close', () => this.leaving ?? closed('it closed its input')())
-    void process.ended.then((exit) => this.close(this.leaving ?? this.#unavailable(describeExit(exit))))
+    followEnd(process, inputOf(process), {
+      // One that is being ended has its input closed by us
+      deaf: (why, which) => (which === 'input' && this.leaving !== null) || this.#break(why),
+      ended: (how) => this.close(this.leaving ?? this.#unavailable(how)),
+    })
   }
 
   /** What the server said of itself in the handshake. */

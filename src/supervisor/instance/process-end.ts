@@ -1,6 +1,6 @@
 // How a process ended, in words and as a status, and how long its last output may take.
 import { constants } from 'node:os'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Writable } from 'node:stream'
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 import type { SessionEnd } from '../ports.ts'
 import { soon } from './stop.ts'
@@ -35,6 +35,30 @@ export async function whyClosed(process: SandboxProcess, what: string): Promise<
   return reason === null ? what : describeExit({ code: null, signal: null, reason })
 }
 
+/** Whoever speaks with a process. */
+interface Speaker {
+  /** It can't be spoken with any more although it may live on, since it closed its input or its output: why, in words */
+  readonly deaf: (why: string, closed: 'input' | 'output') => void
+  /** It has ended, and what it said last has been read: how it did, in words */
+  readonly ended: (how: string) => void
+}
+
+/** Tells whoever speaks with a process of its end, or that it is as good as that. */
+export function followEnd(process: SandboxProcess, input: Writable, speaker: Speaker): void {
+  let hasEnded = false
+  const closed = (which: 'input' | 'output') => (): void =>
+    void whyClosed(process, `it closed its ${which}`).then((why) => hasEnded || speaker.deaf(why, which))
+  process.stdout.on('end', closed('output'))
+  input.once('close', closed('input'))
+  const followed = async (): Promise<void> => {
+    const exit = await process.ended
+    hasEnded = true
+    await lastRead(process)
+    speaker.ended(describeExit(exit))
+  }
+  void followed() // never rejects
+}
+
 /** The exit status that a shell would show: 128 + n for a signal, 137 for a tree that was killed whole. */
 export const statusOf = (exit: SandboxExit | null): number => {
   if (exit === null) return 1
@@ -61,12 +85,15 @@ export function sessionEnd(
 const isKilled = ({ code, signal, reason }: SandboxExit): boolean =>
   code === null && signal === null && (reason === 'killed' || reason === 'oom')
 
-/** Gives whoever reads the output time to do so, then lets go of the streams. */
-export async function release(process: SandboxProcess): Promise<void> {
-  const { stdout } = process
-  if (!stdout.readableEnded && !stdout.destroyed) {
+/** Gives whoever reads the output time to do so; resolves when all of it has been read, or when that takes too long. */
+export async function lastRead({ stdout }: Pick<SandboxProcess, 'stdout'>): Promise<void> {
+  if (!stdout.readableEnded && !stdout.destroyed)
     await soon(new Promise((done) => stdout.once('end', done).once('close', done)), lastOutputMs)
-  }
+}
+
+/** Lets go of the streams once the output has been read. */
+export async function release(process: SandboxProcess): Promise<void> {
+  await lastRead(process)
   await process[Symbol.asyncDispose]()
 }
 
