@@ -138,7 +138,7 @@ export class Governors implements AsyncDisposable {
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
       offers: (server, instance, method) =>
         ledger.standing(server.name, instance, 'method', method).state === 'accepted',
-      introduces: (server, instructions) => surfaces.introduces(server, instructions),
+      introduces: (server, instructions) => surfaces.introductions.passes(server, instructions),
       watch: (...watch) => watchers.add(...watch),
       confide: (...told) => confided.add(...told),
       forget: (instance) => {

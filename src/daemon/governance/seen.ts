@@ -41,9 +41,11 @@ export interface Seen {
 }
 
 /** All else that a server lists. */
-interface SeenRest {
+export interface SeenRest {
   readonly restDigest: string
   readonly instructionsDigest: string
+  /** It says to its host what it does not say to us, or by turns this and that */
+  readonly isTwofold: boolean
 }
 
 /** The tools that are accepted when only some are named: those, and what was accepted before and is listed as it was. */
@@ -188,6 +190,7 @@ export function restOf({ server, rest }: Seen): SeenRest {
 const digestsOfRest = (rest: object): SeenRest => ({
   restDigest: digestOfRest(rest),
   instructionsDigest: digestOfInstructions(Reflect.get(rest, 'instructions')),
+  isTwofold: Reflect.has(rest, 'lies'),
 })
 
 /** One form for what means the same, unless there is none, or so much of it that finding the form would take long. */

@@ -15,11 +15,11 @@ import type { Observation } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Consequences } from './consequences.ts'
+import { Introductions } from './introductions.ts'
 import { acceptance, beyondWords, event, mendOf, undeclaredWords } from './failure-events.ts'
 import {
   type Acceptance,
   choose,
-  digestOfInstructions,
   expectContained,
   expectListed,
   type Reading,
@@ -56,8 +56,11 @@ export class Surfaces {
   /** Tool -> what it was blamed for being, until that it is so is on record: each look finds it again */
   readonly #blamed = new Map<string, string>()
 
+  readonly introductions: Introductions
+
   constructor(ports: SurfacePorts) {
     this.#ports = ports
+    this.introductions = new Introductions(ports)
   }
 
   /** Notes what an instance lists; what is new since the acceptance is recorded before this resolves. */
@@ -121,26 +124,16 @@ export class Surfaces {
     halted.catch(() => undefined)
   }
 
-  /** Instructions go to hosts before anything else of a server is known, and only those that were accepted. */
-  introduces(server: ServerSettings, instructions: string): boolean {
-    const { ledger, codeOf } = this.#ports
-    const accepted = ledger.accepted(server.name)
-    if (accepted === null) return server.acceptance === 'first-use'
-    const identity = { serverVersion: server.version, codeDigest: codeOf(server) }
-    return (
-      isSameServer(accepted, identity) && accepted.instructionsDigest === digestOfInstructions(instructions)
-    )
-  }
-
   async #observe(seen: Seen, instance: InstanceId, listed: number): Promise<void> {
     const { ledger, emit } = this.#ports
     const { server, digests, codeDigest, rest } = seen
     const isFull = listed >= this.#ports.toolLimit()
     const isFirst = ledger.accepted(server.name) === null
-    if (isFirst && rest !== null && server.acceptance === 'first-use')
+    const identity = { serverVersion: server.version, codeDigest }
+    const isLiar = rest !== null && this.introductions.isTwofold(server.name, identity, rest)
+    if (isFirst && rest !== null && server.acceptance === 'first-use' && !isLiar)
       await this.#accept(seen, rest, 'first-use')
     const accepted = ledger.accepted(server.name)
-    const identity = { serverVersion: server.version, codeDigest }
     let change: SurfaceChange = {
       undeclared: [...digests.keys()],
       changed: [],
@@ -149,7 +142,8 @@ export class Surfaces {
     }
     if (accepted === null || !isSameServer(accepted, identity)) {
       this.#ports.replaced(server.name)
-      const reason = accepted === null ? 'nothing was accepted yet' : 'it is another version, or other code'
+      const none = isLiar ? 'it says other things to its host than to us' : 'nothing was accepted yet'
+      const reason = accepted === null ? none : 'it is another version, or other code'
       emit(event('surface/unaccepted', server.name, { reason, mend: mendOf(server.name) }))
     } else {
       for (const name of seen.unreadable) if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
@@ -290,6 +284,7 @@ export class Surfaces {
       },
       evidence,
     )
+    this.introductions.accepted(server.name)
     accepted(server.name, declarationVersion)
     emit(acceptance(server.name, by, new Map(fresh)))
   }

@@ -1,5 +1,6 @@
 // What one session's server lists, asked in the session itself, behind the host's handshake and before its first call.
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
 import type { InstanceId } from '../../lib/ids.ts'
@@ -93,12 +94,19 @@ export class SessionSurface {
     this.#survey.changed()
   }
 
-  /** Reads the answer to the host's handshake. */
+  /** Reads the answer to the host's handshake; one that says something else than the first did is compared beside that. */
   introduce({ text, result }: Response): void {
     if (result === null) return
     const said = utf8(text, result.start, result.end)
     // What is too much to be read says nothing: then it is asked for everything.
-    if (isReadable(said)) this.#introduction = readIntroduction(readAnswer('initialize', said))
+    const now = isReadable(said) ? readIntroduction(readAnswer('initialize', said)) : null
+    const first = this.#introduction
+    this.#introduction = first ?? now
+    if (first === null || isDeepStrictEqual(first, now)) return
+    this.#introduction = { ...first, capabilities: null }
+    if (now?.instructions !== first.instructions && this.#lies.size < maxLies)
+      this.#lies.add(hash('sha256', now?.instructions ?? said))
+    this.#survey.changed()
   }
 
   /** The host got the answer to a list: with anything in it that was not compared, all is, before what is governed goes on. */
