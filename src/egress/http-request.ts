@@ -38,7 +38,7 @@ export function connectTarget(head: Head): EgressEndpoint {
 /** Returns the target of an absolute-form request (`GET http://host/path`), its Host not yet compared. */
 export function absoluteTarget(head: Head): EgressEndpoint {
   refuseMethod(head)
-  const [, authority] = /^http:\/\/([^/?#]*)[^#]*$/i.exec(head.target) ?? []
+  const [, authority] = /^http:\/\/([^/?#]*)(?:[/?][^#]*)?$/i.exec(head.target) ?? []
   if (authority === undefined) throw new Refusal('bad-request')
   const target = parseAuthority(authority, httpPort)
   if (target === null) throw new Refusal('name-invalid')

@@ -2,12 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { headReader } from '../../src/egress/http-head.ts'
+import { absoluteTarget } from '../../src/egress/http-request.ts'
 import type { Head } from '../../src/egress/http-head.ts'
 import { bodyCheck } from '../../src/egress/http-framing.ts'
 import { collect, echo, testDoor, upstream } from '../support/egress-door.ts'
 import { realHello } from '../support/client-hello.ts'
+import { processorMs } from '../support/processor-time.ts'
 
 const here = { 'allowed.com': ['127.0.0.1'] }
 
@@ -222,6 +224,46 @@ test('a head is read the same wherever segments cut it', () => {
     ])
     expect(left).toBe('abc')
   }
+})
+
+describe('no head takes long, whatever is in it', () => {
+  const read = (fields: string): Head | undefined =>
+    headReader()(Buffer.from(`GET / HTTP/1.1\r\n${fields}\r\n\r\n`, 'latin1'))?.value
+  const blanks = ' '.repeat(60_000)
+
+  test('nor is a bare return taken', () => {
+    expect(processorMs(() => expect(() => read(`A:${blanks}\rx`)).toThrow('bad-request'))).toBeLessThan(1000)
+  })
+
+  test('blanks around and in values', () => {
+    const took = processorMs(() => {
+      expect(read(`A:x${blanks}x`)?.fields).toEqual([['A', `x${blanks}x`]])
+      expect(read(`A:${blanks}x\t${blanks.slice(0, 3000)}`)?.fields).toEqual([['A', 'x']])
+      expect(read(`A:${blanks}`)?.fields).toEqual([['A', '']])
+    })
+    expect(took).toBeLessThan(1000)
+  })
+
+  test('addresses', () => {
+    const head = (target: string): Head => ({ method: 'GET', target, version: '1.1', fields: [] })
+    const took = processorMs(() =>
+      expect(() => absoluteTarget(head(`http://${'a'.repeat(60_000)}#`))).toThrow('bad-request'),
+    )
+    expect(took).toBeLessThan(1000)
+    expect(absoluteTarget(head('http://a.example?x=/y'))).toMatchObject({ host: 'a.example' })
+    expect(() => absoluteTarget(head('http://a.example/#x'))).toThrow('bad-request')
+  })
+
+  test('byte by byte', () => {
+    const reader = headReader()
+    const bytes = Buffer.from(`GET / HTTP/1.1\r\n${'A: b\r\n'.repeat(90)}C: ${'d'.repeat(60_000)}\r\n\r\n`)
+    let found: Head | undefined
+    const took = processorMs(() => {
+      for (let at = 0; at < bytes.length; at++) found ??= reader(bytes.subarray(at, at + 1))?.value
+    })
+    expect(found?.fields).toHaveLength(91)
+    expect(took).toBeLessThan(1000)
+  })
 })
 
 test('a chunked body ends in the same place wherever it is cut, and not a byte later', () => {
