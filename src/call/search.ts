@@ -1,5 +1,6 @@
 // Finding a tool by what it is for: BM25 over names, descriptions and parameters, so that long lists need not be read.
 import { inTurns } from '../lib/in-turns.ts'
+import { normalized } from '../lib/marks.ts'
 
 /** What a tool is searched by. */
 export interface Searchable {
@@ -120,8 +121,7 @@ const member = (value: unknown, key: string): unknown =>
 
 /** The words of a text: split at case changes and everything that is no letter or digit, folded, singular. */
 function words(text: string): readonly string[] {
-  return text
-    .normalize('NFKC')
+  return normalized(text, 'NFKC')
     .replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)

@@ -1,4 +1,5 @@
 // Which keys a lenient JSON reader could take for one another.
+import { normalized } from './marks.ts'
 
 /**
  * Folds a key as far as any known reader does, and further: case, compatibility forms (the long s, the Kelvin sign,
@@ -7,7 +8,7 @@
  */
 export function foldKey(key: string): string {
   if (/^[a-z0-9_/.-]*$/.test(key)) return key
-  const visible = (key.split('\0')[0] ?? '').normalize('NFKC').replace(/[\p{Cc}\p{Cf}\p{Z}\p{DI}]/gu, '')
+  const visible = normalized(key.split('\0')[0] ?? '', 'NFKC').replace(/[\p{Cc}\p{Cf}\p{Z}\p{DI}]/gu, '')
   // Through the upper case, in which letters with several lower ones meet: ß and ss, \u03c2 and \u03c3, the dotless i and i.
   return visible.toLowerCase().toUpperCase().toLowerCase()
 }

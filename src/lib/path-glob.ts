@@ -43,11 +43,18 @@ function matchesEitherWay(glob: string, value: string, effort?: Effort): boolean
   const verdict = matchesPath(glob, value, effort)
   if (!glob.includes('/')) {
     if (!value.includes('/')) return verdict
-    const bare = withoutTrailing(value.replace(/^(?:\.\/+)+/, ''), ['/'])
+    const bare = withoutTrailing(value.slice(behindHere(value)), ['/'])
     const isSame = (text: string): boolean => matchesText(glob, text, effort) === verdict
     return isSame(value) && isSame(bare) ? verdict : null
   }
   return verdict === false && matchesLoosely(glob, value, effort) !== false ? null : verdict
+}
+
+/** Offset behind the steps that a path begins with and that lead nowhere, as `././/`. An expression for them has no room for millions. */
+function behindHere(path: string): number {
+  let at = 0
+  while (path.startsWith('./', at)) for (at += 2; path[at] === '/';) at++
+  return at
 }
 
 /** Who resolves addresses (`new URL`) writes the scheme small, and drops line breaks, tabs, and blanks at either end. */
@@ -81,6 +88,7 @@ function readingsWithin(effort: Effort | undefined, value: string): readonly str
 function readingsOf(value: string, effort: Effort): readonly string[] | null {
   if (value.length > longest) return null
   const alike = lookAlikes(value)
+  if (alike === null) return null
   effort.left -= ofReading.plain * lengthOf([value, ...alike])
   if (effort.left < 0) return null
   const kept = decodings(value, (text) => text)
@@ -101,7 +109,9 @@ function decodings(value: string, as: (text: string) => string): readonly string
     if (decoded === null) return null
     const plain = as(decoded)
     if (plain === text) return readings
-    readings.push(plain, ...lookAlikes(plain))
+    const alike = lookAlikes(plain)
+    if (alike === null) return null
+    readings.push(plain, ...alike)
     text = plain
   }
   return null

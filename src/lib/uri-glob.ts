@@ -47,10 +47,12 @@ function isAlike(glob: string, value: string, verdict: boolean, effort: Effort |
   const plain = decoded(value) ?? value
   if (/^[\x20-\x7e]*$/.test(plain)) return true
   if (value.length > longest) return false
-  return [value, plain].every((spelling) =>
-    lookAlikes(spelling).every(
-      (text) => text === spelling || (isPlainPath(glob, text) && matchesUri(glob, text, effort) === verdict),
-    ),
+  return [value, plain].every(
+    (spelling) =>
+      lookAlikes(spelling)?.every(
+        (text) =>
+          text === spelling || (isPlainPath(glob, text) && matchesUri(glob, text, effort) === verdict),
+      ) === true,
   )
 }
 

@@ -1,4 +1,5 @@
 // Fields of a question to a person whose names or words say that the answer is a secret.
+import { normalized } from '../../lib/marks.ts'
 import { printable } from '../message/unavailable.ts'
 
 /** Names told of one question, characters of each, fields that are looked at, and how deep one may stand in another */
@@ -87,7 +88,7 @@ function isSensitive(text: unknown): boolean {
   const plain = text.slice(0, 1000).normalize('NFKD').replaceAll(/\p{M}/gu, '').slice(0, 1000)
   const separate = plain.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase()
   const joined = separate.replaceAll(/[^\p{L}\p{N}]+/gu, '')
-  if (elsewhere.test(joined) || elsewhere.test(text.normalize('NFKC'))) return true
+  if (elsewhere.test(joined) || elsewhere.test(normalized(text, 'NFKC'))) return true
   const latin = separate.replaceAll(/\P{ASCII}/gu, (letter) => alike.get(letter) ?? letter)
   const found = latin.split(/[^a-z0-9]+/)
   return found.some((word) => words.has(word)) || parts.test(found.join(''))
