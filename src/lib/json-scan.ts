@@ -42,6 +42,8 @@ const maxDepth = 1000
 export const mostParts = 250_000
 /** Members of one object, and messages of one batch, each of which is looked at closely */
 export const mostListed = 10_000
+/** Longest key of a message that is read, characters: V8 tells longer ones apart by their length alone where it looks for them */
+export const mostKey = 16_383
 const unbounded = 2 ** 30
 const quote = 34
 const backslash = 92
@@ -103,11 +105,13 @@ const endsAt = (text: string, at: number): boolean => at === text.length || text
 /** Of the scan that is going on: keys and values that it may still meet, and members that it may list of one object */
 let partsLeft = unbounded
 let listedMost = unbounded
+let longestKey = unbounded
 
 /** Begins to count the parts of a message. */
 export function bound(bounded: Bounded): void {
   partsLeft = bounded === true ? mostParts : unbounded
   listedMost = bounded === false ? unbounded : mostListed
+  longestKey = bounded === true ? mostKey : unbounded
 }
 
 /**
@@ -159,6 +163,7 @@ function skipObject(
     if (text.charCodeAt(here) !== quote) throw syntax(text, here, 'a key')
     if ((partsLeft -= 2) < 0) throw tooMany(mostParts, 'keys and values', here)
     const afterKey = skipString(text, here)
+    if (afterKey - here - 2 > longestKey) throw tooMany(mostKey, 'characters in a key', here)
     const key = out !== null ? keyBetween(text, here + 1, afterKey - 1) : ''
     if (unique) {
       const said = out !== null ? key : comparable(text, here + 1, afterKey - 1)

@@ -6,6 +6,7 @@ import {
   JsonScanError,
   type Member,
   members,
+  mostKey,
   mostListed,
   mostParts,
   skipSpace,
@@ -196,6 +197,16 @@ test('an object that is listed has fewer', () => {
   const scan = (inside: string[]) => members(text, 0, text.length, { bounded: true, inside: new Set(inside) })
   expect(scan([])).toHaveLength(1)
   expect(() => scan(['in'])).toThrow(expect.objectContaining({ kind: 'parts' }))
+})
+
+test('a key has so many characters where they are counted, and no more', () => {
+  const scan = (length: number, bounded: boolean) => {
+    const text = `{"in":{"${'k'.repeat(length)}":1}}`
+    return members(text, 0, text.length, { bounded })
+  }
+  expect(scan(mostKey, true)).toHaveLength(1)
+  expect(scan(mostKey + 1, false)).toHaveLength(1)
+  expect(() => scan(mostKey + 1, true)).toThrow(expect.objectContaining({ kind: 'parts' }))
 })
 
 test('a key is the same however it is written, and no other key is', () => {
