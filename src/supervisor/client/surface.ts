@@ -2,6 +2,7 @@
 import { SallyportError } from '../../errors.ts'
 import { isReadable, readAnswer } from '../message/read-answer.ts'
 import { printable } from '../message/unavailable.ts'
+import { inTurns } from '../../lib/in-turns.ts'
 import { allIn, listIn, parseOneWay } from '../../lib/one-way.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { Answer } from './answer.ts'
@@ -71,13 +72,25 @@ export async function readTools(request: Request, limit: number): Promise<Surfac
   const list = { method: 'tools/list', member: 'tools', limit, cut: () => undefined }
   const listed = await listAll(request, list)
   const tools = new Map<string, unknown>()
-  for (const text of listed) {
-    const tool = parseOneWay(text)
-    for (const name of allIn(text, 'name').map((said): unknown => JSON.parse(said)))
+  for (const { tool, names } of await inTurns(toolsIn(listed)))
+    for (const name of names)
       // Of two tools with one name nobody can tell which one a call would reach, nor of one with two.
       if (typeof name === 'string') tools.set(name, tools.has(name) ? null : tool)
-  }
   return tools
+}
+
+interface Listed {
+  readonly tool: unknown
+  /** All that it calls itself */
+  readonly names: readonly unknown[]
+}
+
+function* toolsIn(listed: readonly string[]): Generator<Listed> {
+  for (const text of listed)
+    yield {
+      tool: parseOneWay(text),
+      names: allIn(text, 'name').map((said): unknown => JSON.parse(said)),
+    }
 }
 
 const restLists: ReadonlyMap<string, string> = new Map([

@@ -66,6 +66,7 @@ const late = (server: string, what: string): SallyportError =>
 /** A server's own words, fit for one line of a terminal. */
 export const printable = (text: string): string =>
   text
+    .slice(0, 4096) // and no more is looked at
     .replace(/[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu, ' ')
     .trim()
     .slice(0, 200)
