@@ -1,4 +1,5 @@
-// Asks the thread that judges arguments: one question at a time, one server and principal after the other, and no schema that was a burden twice.
+// Asks the thread that judges arguments: one question at a time, and no schema that was a burden twice.
+import { ArgumentQueue } from './argument-queue.ts'
 import { absent, ArgumentThread, type Verdict } from './argument-thread.ts'
 import type { Question } from './argument-worker.ts'
 
@@ -32,45 +33,35 @@ interface Strikes {
 
 /** The thread is started when first needed, and again when a question has ended it. */
 export class ArgumentJudge implements AsyncDisposable {
-  /** Server and principal -> what they wait for; the first is whose turn it is */
-  readonly #queues = new Map<string, Asked[]>()
+  readonly #queue = new ArgumentQueue<Asked>()
   readonly #strikes = new Map<string, Strikes>()
   #thread: ArgumentThread | null = null
   #isBusy = false
   #isOver = false
 
-  /** Resolves with null, or with what is wrong; never rejects. A question waits for its principal's earlier ones of its server, and for one of each other principal and server with each. */
+  /** Resolves with null, or with what is wrong; never rejects. What waits is asked in the order of `ArgumentQueue`. */
   ask(question: Question, owner: Owner): Promise<string | null> {
     return new Promise((answer) => {
-      const whose = keyOf(owner)
-      const queue = this.#queues.get(whose) ?? []
-      queue.push({ ...owner, question, answer })
-      this.#queues.set(whose, queue)
+      this.#queue.add({ ...owner, question, answer })
       void this.#work()
     })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true
-    for (const queue of this.#queues.values())
-      for (const { answer } of queue.splice(0)) answer('Sallyport is stopping')
+    for (const { answer } of this.#queue.rest()) answer('Sallyport is stopping')
     await this.#thread?.[Symbol.asyncDispose]()
   }
 
   async #work(): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
-    for (const [whose, queue] of this.#turns()) {
-      const asked = queue.shift()
-      if (asked !== undefined) asked.answer(await this.#judge(asked))
-      this.#queues.delete(whose)
-      if (queue.length > 0) this.#queues.set(whose, queue) // behind all others
+    for (let asked = this.#queue.next(); asked !== null; asked = this.#queue.next()) {
+      const began = performance.now()
+      asked.answer(await this.#judge(asked))
+      this.#queue.done(asked, performance.now() - began)
     }
     this.#isBusy = false
-  }
-
-  *#turns(): Generator<[string, Asked[]]> {
-    for (let [next] = this.#queues; next !== undefined; [next] = this.#queues) yield next
   }
 
   async #judge(asked: Asked): Promise<string | null> {

@@ -69,19 +69,31 @@ test('a schema that was too slow twice is refused for all arguments, until its s
   expect(await ask(judge, 'slow', slow, stalling, { acceptance: 2 })).toContain('once more')
 })
 
-test.each([
-  ['server', { server: 'hostile' }, { server: 'kind' }],
-  ['principal', { principal: '1' }, { principal: '2' }],
-])('one %s’s questions wait for at most one of each other', async (_what, one, other) => {
+async function orderOf(
+  hostile: readonly Partial<{ server: string; principal: string }>[],
+  other: Partial<{ server: string; principal: string }>,
+): Promise<readonly string[]> {
   await using judge = new ArgumentJudge()
   const order: string[] = []
   const note = (name: string) => () => order.push(name)
-  const hostile = [stalling, stalling, 'b'].map((text, n) =>
-    ask(judge, `slow ${n + 1}`, slow, text, one).then(note(`hostile ${n + 1}`)),
+  const asked = hostile.map((one, n) =>
+    ask(judge, `slow ${n + 1}`, slow, stalling, one).then(note(`hostile ${n + 1}`)),
   )
   const kind = ['1', '2'].map((n) => ask(judge, 'honest', honest, 'abc', other).then(note(`kind ${n}`)))
-  await Promise.all([...hostile, ...kind])
+  await Promise.all([...asked, ...kind])
+  return order
+}
+
+test('one server’s questions wait for at most one of each other of the same principal', async () => {
+  const one = { server: 'hostile' }
+  const order = await orderOf([one, one, one], { server: 'kind' })
   expect(order).toEqual(['hostile 1', 'kind 1', 'hostile 2', 'kind 2', 'hostile 3'])
+})
+
+test('who has had less of the thread’s time goes before who has had more, however many servers that has', async () => {
+  const many = ['a', 'b', 'c'].map((server) => ({ server, principal: '1' }))
+  const order = await orderOf(many, { principal: '2' })
+  expect(order).toEqual(['hostile 1', 'kind 1', 'kind 2', 'hostile 2', 'hostile 3'])
 })
 
 test('a thread that gets no processor is waited for, and its schema is not to blame', async () => {
