@@ -314,3 +314,26 @@ describe('a declaration that stands in a server’s entry', () => {
     expect(ran.stderr).toContain('bad.json')
   })
 })
+
+test('what is listed beyond what anybody could look at is told when the rest is accepted, and by a test', async () => {
+  const many = fixture('many', { args: ['/app/many-tools.mjs', '250'], acceptance: 'manual' })
+  await using at = await daemon(configOf({ many }, { tools: { per_server: 1000 } }))
+  const { accepted, left_out: leftOut } = JSON.parse(
+    (await at.run(['accept', 'many', '--json'])).stdout,
+  ) as Record<'accepted' | 'left_out', readonly string[]>
+  expect(accepted.length).toBeGreaterThan(100)
+  expect(leftOut.length).toBeGreaterThan(10)
+  expect(accepted.length + leftOut.length).toBe(250)
+  const { status, stdout } = await at.run(['test', 'many'])
+  expect(status).toBe(0)
+  expect(stdout).toContain('as accepted')
+  expect(stdout).toContain(`not callable, since nobody can tell what they are`)
+  expect(stdout).toContain(`and ${leftOut.length - 5} more`)
+})
+
+test('a test says that no more tools than tools.per_server are looked at', async () => {
+  const many = fixture('many', { args: ['/app/many-tools.mjs', '30'] })
+  await using at = await daemon(configOf({ many }, { tools: { per_server: 20 } }))
+  await at.run(['accept', 'many'])
+  expect((await at.run(['test', 'many'])).stdout).toContain('of no more than 20 tools (tools.per_server)')
+})

@@ -10,6 +10,7 @@ import {
 import { isSameServer } from '../../call/live.ts'
 import { missingGrant, namesOf, uncontained } from '../../config/containment.ts'
 import { SallyportError } from '../../errors.ts'
+import { beginning } from '../../lib/clip.ts'
 import { namesAny } from '../../lib/glob.ts'
 import { confusable, spellings } from '../../lib/key-folding.ts'
 import { own } from '../../lib/own.ts'
@@ -34,6 +35,8 @@ export interface Seen {
   readonly digests: Map<string, string>
   /** Names of what is no tool, since nobody can tell what it is; where one of that name was accepted, it has changed */
   readonly unreadable: readonly string[]
+  /** Names of all that is listed and is no tool, or beyond what is looked at: nothing of it can be accepted */
+  readonly passedOver: readonly string[]
   /** Tools are listed beyond those that are looked at */
   readonly isCut: boolean
   /** Null where only the tools were asked for */
@@ -143,6 +146,7 @@ export function readSurface(
     tools: new Map(readable),
     digests,
     unreadable,
+    passedOver: [...tools.keys()].filter((name) => !digests.has(name)).map((name) => beginning(name, 128)),
     isCut,
     rest: rest === null ? null : digestsOfRest(rest),
   }

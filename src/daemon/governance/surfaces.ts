@@ -16,7 +16,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Consequences } from './consequences.ts'
 import { Introductions } from './introductions.ts'
-import { acceptance, beyondWords, event, mendOf, undeclaredWords } from './failure-events.ts'
+import { acceptance, beyondWords, event, mendOf, passedOverWords, undeclaredWords } from './failure-events.ts'
 import {
   type Acceptance,
   choose,
@@ -151,6 +151,7 @@ export class Surfaces {
       change = { ...change, undeclared: await this.#judge(seen, accepted, change) }
       // They may be listed further on, where nobody looks: they are not callable, and that is nobody's violation.
       if (isFull) this.#tellUnaccepted(server.name, change.missing, beyondWords(this.#ports.toolLimit()))
+      if (isFirst) this.#tellUnaccepted(server.name, seen.passedOver, passedOverWords)
     }
     ledger.observe(instance, {
       ...identity,
@@ -278,7 +279,7 @@ export class Surfaces {
           leftOut:
             by === 'first-use'
               ? (before?.leftOut ?? [])
-              : [...seen.digests.keys()].filter((name) => !named.has(name)),
+              : [...seen.digests.keys(), ...seen.passedOver].filter((name) => !named.has(name)),
           acceptedBy: by,
         },
       },

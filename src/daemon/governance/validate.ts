@@ -3,6 +3,7 @@ import type { Ledger } from '../../call/ledger.ts'
 import { refusals } from '../../call/refusal.ts'
 import { SallyportError } from '../../errors.ts'
 import type { Observation } from '../../schema/governor.ts'
+import { passedOverWords } from './failure-events.ts'
 import { expectListed } from './seen.ts'
 import { ungiven } from './ungiven.ts'
 
@@ -41,10 +42,14 @@ export async function validate(
     settings,
     [...(accepted?.tools.values() ?? [])].map((tool) => tool.declaration),
   )
+  const live = ledger.live(instance)
+  const unseen = [...tools.keys()].filter((name) => live?.digests.has(name) !== true)
   const parts = [
     ...(left === null
       ? []
       : [`no tool is declared with ${left}, which its entry gives; see sallyport accept ${server}`]),
+    ...(unseen.length === 0 ? [] : [`not callable, since ${passedOverWords}: ${some(unseen)}`]),
+    ...(live?.isFull === true ? [`of no more than ${tools.size} tools (tools.per_server)`] : []),
     ...(missing.length === 0 ? [] : [`not listed any more: ${some(missing)}`]),
   ]
   return [as, ...parts].join('; ')
