@@ -149,14 +149,19 @@ export class Approvals implements Approver {
   }
 
   /**
-   * Says yes, on record already; false when nothing of that id waits any more. What was drafted for more than one call
-   * stands even then, since it was said and written, unless what it stood on has ended meanwhile.
+   * Says yes, on record already; false when nothing of that id waits any more. What was drafted for more than one call is a yes to
+   * equal ones that wait, too, and stands even then, since it was said and written, unless what it stood on has ended meanwhile.
    */
   approve(id: string, by: string, drafted: StandingApproval | null): boolean {
     const stands = drafted !== null && this.#drafted.delete(drafted)
     if (stands) this.#standing.set(id, drafted)
     const open = this.#open.get(id)
-    open?.settle(this.#given.add({ granted: true, approval: id, scope: drafted?.scope ?? 'once', by }))
+    const scope = drafted?.scope ?? 'once'
+    const yes = (): ApprovalAnswer => this.#given.add({ granted: true, approval: id, scope, by })
+    open?.settle(yes())
+    if (stands)
+      for (const { question, settle } of this.#open.values())
+        if (this.covering(question)?.id === id) settle(yes())
     return open !== undefined || stands
   }
 

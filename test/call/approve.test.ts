@@ -108,6 +108,19 @@ describe('an approval for the session', () => {
     expect(await isGranted({ principal: '1001' })).toBe(false)
   })
 
+  test.each(['session', 'policy'] as const)('covers what waits already (%s)', async (scope) => {
+    const asked = [{}, {}, { session: 's-2' }, { repeatDigest: 'c'.repeat(64) }].map((change) =>
+      approvals.ask({ ...question, ...change }, { signal: never }),
+    )
+    const id = firstId()
+    approvals.approve(id, '0', approvals.draft(id, scope, '0'))
+    const answers = await Promise.all(asked)
+    expect(answers.map(({ granted }) => granted)).toEqual([true, true, scope === 'policy', false])
+    expect(answers[1]).toMatchObject({ approval: id, scope, by: '0' })
+    expect(approvals.withdraw(id, 'a slip', '0')).toBe(true)
+    expect(answers.slice(0, 2).map((one) => approvals.claim(one).granted)).toEqual([false, false])
+  })
+
   test('ends with its time', async () => {
     await stand('policy')
     now = 1000

@@ -171,6 +171,22 @@ describe('a permit of a call that waits', () => {
   })
 })
 
+test('a yes that is taken back while nothing can be recorded is over all the same, on record later', async () => {
+  await using watch = await watching(operator, yes(operator, 'policy'))
+  await call('asking')
+  const { id = '' } = watch.asked.at(-1) ?? {}
+  const journal = join(at.stateDir, 'journal')
+  renameSync(journal, `${journal}.away`)
+  await expect(operator.call('approvals/deny', { id, reason: 'a slip' })).rejects.toMatchObject({
+    code: 'ERR_JOURNAL',
+    message: expect.stringMatching(/^it has effect all the same/) as string,
+  })
+  renameSync(`${journal}.away`, journal)
+  expect((await operator.call('approvals/list', {})).standing.map((one) => one.id)).not.toContain(id)
+  const isOver = ({ ids }: { readonly ids?: unknown }): boolean => Array.isArray(ids) && ids.includes(id)
+  await eventually(() => bodiesOf(at.stateDir, 'approval.ended').some(isOver))
+})
+
 test.each(['policy', 'once'] as const)(
   'a permit ends with the approval that it stands on, said for %s',
   async (scope) => {

@@ -171,11 +171,7 @@ export class Consequences implements AsyncDisposable {
 
   /** As `Debts.owe`; an operator is told what holds though it could not be recorded. */
   async #owe(debts: readonly Debt[]): Promise<void> {
-    await this.#debts.owe(debts).catch((thrown: unknown) => {
-      const { code, message, details } = SallyportError.from(thrown)
-      const said = `it has effect all the same, and is recorded as soon as that can be: ${message}`
-      throw new SallyportError(code, said, details, { cause: thrown })
-    })
+    await allTheSame(this.#debts.owe(debts))
   }
 
   #halted(
@@ -202,5 +198,16 @@ export class Consequences implements AsyncDisposable {
     const evidence = this.end(server, tool)
     emit(event('trust/violated', server, { tool, failure, reason: detail }))
     return { fact, evidence }
+  }
+}
+
+/** Of what takes away: where the record of it fails, the operator is told that it holds. */
+export async function allTheSame(recorded: Promise<unknown>): Promise<void> {
+  try {
+    await recorded
+  } catch (thrown) {
+    const { code, message, details } = SallyportError.from(thrown)
+    const said = `it has effect all the same, and is recorded as soon as that can be: ${message}`
+    throw new SallyportError(code, said, details, { cause: thrown })
   }
 }

@@ -6,6 +6,7 @@ import type { OperatorMethods } from '../../rpc/protocol.ts'
 import { actor } from '../governance/actor.ts'
 import { feedApprovals, pendingView } from '../approval-feed.ts'
 import type { EventLog } from '../events.ts'
+import { allTheSame } from '../governance/consequences.ts'
 import type { Governance } from '../governance/governance.ts'
 import { turnsByName } from '../turns.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
@@ -72,7 +73,7 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
           approvals.void((standing) => 'id' in standing && standing.id === id, end)
           approvals.withdraw(id, reason, caller.principal.id)
           permits.revoke(standsOn)
-          await recorder.record('approval.revoked', { id, ...by, reason })
+          await allTheSame(recorder.record('approval.revoked', { id, ...by, reason }))
           return { id }
         }
         await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })
