@@ -100,6 +100,21 @@ test.each([
     'ERR_MESSAGE_AMBIGUOUS',
   ],
   [
+    'a lineage in another case',
+    callWith('{"name":"echo","_meta":{"sallyport/lineage":"real","Sallyport/Lineage":"forged"}}'),
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  [
+    'a progress token in another case, of what is relayed',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"ProgressToken":1}}}',
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  [
+    'capabilities in another case',
+    callWith('{"name":"echo","_meta":{"IO.ModelContextProtocol/clientCapabilities":{}}}'),
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  [
     'a key twice deep in the arguments',
     callWith('{"name":"echo","arguments":{"a":[{"b":1,"b":2}]}}'),
     'ERR_MESSAGE_AMBIGUOUS',

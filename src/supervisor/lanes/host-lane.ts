@@ -2,7 +2,7 @@
 import { SallyportError } from '../../errors.ts'
 import { elements, JsonScanError, skipSpace, type Span } from '../../lib/json-scan.ts'
 import { cancelledLine, errorLine, unknownMethodLine } from '../message/answers.ts'
-import { ambiguousParams, ambiguousRelayed } from '../message/params.ts'
+import { ambiguousMeta, ambiguousParams, ambiguousRelayed } from '../message/params.ts'
 import { answerWithoutCredentials, withoutCredentials } from '../message/credential-meta.ts'
 import { type Envelope, type Notification, readUnambiguous, type Request } from '../message/envelope.ts'
 import { asksOf, heldOf, kindAt, longestText, noLineage } from './held.ts'
@@ -192,7 +192,7 @@ export class HostLane {
       case 'list':
       case 'handshake':
       case 'probe':
-        return ambiguousRelayed(request.method, request.params?.inner ?? [])
+        return ambiguousRelayed(request)
       case 'call':
       case 'govern':
       case 'listen': {
@@ -203,7 +203,7 @@ export class HostLane {
             `params of ${method} must be an object, got ${kindAt(text, params)}`,
           )
         const found = params?.inner ?? []
-        const ambiguous = ambiguousParams(method, found)
+        const ambiguous = ambiguousParams(method, found) ?? ambiguousMeta(request)
         if (ambiguous !== null) return ambiguous
         const meta = found.find((one) => one.key === '_meta')
         const got = noLineage(text, meta)

@@ -1,8 +1,8 @@
 // The keys of a request's `params` by which it is judged, and acted on.
 import { SallyportError } from '../../errors.ts'
-import type { Member } from '../../lib/json-scan.ts'
+import { type Member, members } from '../../lib/json-scan.ts'
 import { type Spellings, spellings } from '../../lib/key-folding.ts'
-import { confusableWithin } from './envelope.ts'
+import { confusableWithin, type Request } from './envelope.ts'
 
 /** Keys of `params` that Sallyport or a server acts on; no other spelling of them passes. */
 const keys = spellings([
@@ -24,17 +24,34 @@ const keys = spellings([
 /** Of what is relayed Sallyport reads no more. */
 const relayedKeys = spellings(['_meta'])
 
+/** Keys of `_meta` that Sallyport reads or rewrites, and those that stand there in any request of the later era */
+const metaKeys = spellings([
+  'progressToken',
+  'sallyport/lineage',
+  'io.modelcontextprotocol/protocolVersion',
+  'io.modelcontextprotocol/clientInfo',
+  'io.modelcontextprotocol/clientCapabilities',
+  'io.modelcontextprotocol/logLevel',
+])
+
+/** What a host is told whose `_meta` has a key that readers take differently, or null. */
+export function ambiguousMeta({ method, text, params }: Request): SallyportError | null {
+  const meta = params?.inner.find(({ key }) => key === '_meta')
+  if (meta === undefined || text.charCodeAt(meta.start) !== 123) return null
+  return ambiguous(`_meta of ${method}`, members(text, meta.start, meta.end), metaKeys)
+}
+
 /** What a host is told whose params have a key that readers take differently, or null. */
 export const ambiguousParams = (method: string, found: readonly Member[]): SallyportError | null =>
-  ambiguous(method, found, keys)
+  ambiguous(`params of ${method}`, found, keys)
 
 /** The same of a request that is not judged. */
-export const ambiguousRelayed = (method: string, found: readonly Member[]): SallyportError | null =>
-  ambiguous(method, found, relayedKeys)
+export const ambiguousRelayed = (request: Request): SallyportError | null =>
+  ambiguous(`params of ${request.method}`, request.params?.inner ?? [], relayedKeys) ?? ambiguousMeta(request)
 
-function ambiguous(method: string, found: readonly Member[], known: Spellings): SallyportError | null {
+function ambiguous(where: string, found: readonly Member[], known: Spellings): SallyportError | null {
   const key = confusableWithin(found, known)
   if (key === null) return null
-  const what = `params of ${method} has the key ${JSON.stringify(key)}`
+  const what = `${where} has the key ${JSON.stringify(key)}`
   return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
 }
