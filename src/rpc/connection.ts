@@ -215,6 +215,7 @@ class Connection {
     this.#socket.write(resultLine(request.id, session.result))
     this.#socket.resume() // flows on the next turn, to whoever listens by then; a pause in between wins
     session.take(this.#socket, this.#lines.rest(), this.#options.share)
+    if (this.#hasEnded) this.#socket.setTimeout(0).emit('end') // which came before whoever takes it listened
   }
 
   // Whoever follows waits for no answer, so the reason is said of the connection.

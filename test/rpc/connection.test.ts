@@ -14,6 +14,7 @@ class TestService implements Service {
   answered = 0
   head = ''
   abandoned = 0
+  hostEnded = false
   attachGate: Promise<void> = Promise.resolve()
 
   async call(method: string, params: unknown, call: Call): Promise<unknown> {
@@ -62,7 +63,12 @@ class TestService implements Service {
       take: (stream, head) => {
         this.head = head.toString()
         stream.write(head)
-        stream.on('data', (chunk) => stream.write(chunk)).on('end', () => stream.end())
+        stream
+          .on('data', (chunk) => stream.write(chunk))
+          .on('end', () => {
+            this.hostEnded = true
+            stream.end()
+          })
       },
       abandon: () => void (this.abandoned += 1),
     }
@@ -386,6 +392,17 @@ describe('session/attach', () => {
     await using peer = await rawPeer(served.path)
     peer.send(call(1, 'wait') + call(2, 'session/attach', { server: 'a' }))
     expect(codeOf(await peer.line())).toBe('ERR_BUSY')
+  })
+
+  it('serves a host that had finished writing before its request was read, many lines behind others', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    await using peer = await rawPeer(served.path)
+    peer.socket.end(`${'\n'.repeat(200)}${call(1, 'session/attach', { server: 'a' })}last words\n`)
+    expect(await peer.line()).toContain('s-1')
+    expect(await peer.line()).toBe('last words')
+    expect(await peer.line()).toBeNull()
+    expect(service.hostEnded).toBe(true)
   })
 
   it('serves a host that finishes writing while the session is being granted', async () => {
