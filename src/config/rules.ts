@@ -41,11 +41,15 @@ function checkMethods({ document, config }: Stating): readonly Issue[] {
 function checkAddresses({ document, config }: Stating): readonly Issue[] {
   return config.rules.flatMap(({ where }, index) =>
     Object.entries(where).flatMap(([pointer, glob]) => {
-      const mend = normalOf(glob)
-      if (mend === glob) return []
+      const normal = normalOf(glob)
+      const leadsBack = !normal.includes('://') && /(?:^|\/)\.\.(?:\/|$)/.test(normal)
+      if (normal === glob && !leadsBack) return []
       const what = glob.includes('://') || address.test(glob) ? 'an address' : 'a path'
       const expected = `${what} as those who resolve it write it`
-      const said = { expected, mend: `write ${mend}` }
+      const mend = leadsBack
+        ? 'write where it leads: nothing with .. in it is held to match'
+        : `write ${normal}`
+      const said = { expected, mend }
       return [issue('ERR_CONFIG_INVALID', document, ['rules', index, 'where', pointer], said)]
     }),
   )
@@ -70,9 +74,10 @@ function normalOf(glob: string): string {
     return normalOf(`${scheme}://${scheme === 'file' ? '/' : ''}${rest.replace(/^\/+/, '')}`)
   const [, authority = '', path = ''] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? []
   const steps = isSpecial ? steppedOf(path, scheme === 'file') : path
-  // A resolver writes no host without a slash behind it; `**` may stand for that.
-  const slash = isSpecial && path === '' && !authority.includes('**') ? '/' : ''
-  return `${scheme}://${authorityOf(scheme, authority)}${slash}${steps}`
+  const host = authorityOf(scheme, authority)
+  if (!isSpecial || path !== '' || host.includes('**')) return `${scheme}://${host}${steps}`
+  // A resolver writes no host without a slash behind it, for which `**` may stand.
+  return host.endsWith('*') ? `${scheme}://${host}*` : `${scheme}://${host}/`
 }
 
 const usualPorts: Readonly<Record<string, string>> = {
@@ -86,6 +91,7 @@ const usualPorts: Readonly<Record<string, string>> = {
 /** Host and port as a resolver gives them, in which wildcards stand as they stood; what is no host is what it is. */
 function authorityOf(scheme: string, authority: string): string {
   const [, user = '', name = '', port = ''] = /^(.*@)?(\[.*\]|[^:]*)(?::(.*))?$/s.exec(authority) ?? []
+  if (/zz\d/.test(name)) return authority // which is how wildcards are marked
   const wildcards: string[] = []
   const plain = name.replaceAll(/\*+|\?/g, (wildcard) => `zz${wildcards.push(wildcard)}zz`)
   const isResolved = special.test(scheme) || /[*?]/.test(scheme) // of other schemes a resolver leaves it, and readers make it small
@@ -99,7 +105,7 @@ function authorityOf(scheme: string, authority: string): string {
 function pathOf(glob: string): string {
   if (!glob.includes('/') || glob.includes('://')) return glob
   const path = steppedOf(glob, true).replace(/^\.\//, '')
-  return path.normalize('NFC')
+  return path === '' ? '/' : path.normalize('NFC')
 }
 
 function steppedOf(path: string, isFile: boolean): string {
