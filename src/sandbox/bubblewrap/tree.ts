@@ -140,7 +140,7 @@ export class ConfinedTree implements RunningSandbox {
     return new SallyportError(
       cause === undefined ? 'ERR_SANDBOX_SETUP' : 'ERR_SHORTAGE',
       `the sandbox of ${server} could not be built: ${said}; ${cause === undefined ? 'run sallyport doctor to see what this machine lacks' : enough}`,
-      { step: 'confine', server, status: how, stderr },
+      { step: 'confine', server, status: how, stderr, heard: this.channel.heard, reason: this.#reason },
       { cause },
     )
   }

@@ -38,6 +38,11 @@ export class ControlChannel {
     return this.#isClosed
   }
 
+  /** How many reports have come. */
+  get heard(): number {
+    return this.#count
+  }
+
   /** Sends the orders in one write; on a lost channel nothing happens, since `closed` already says it. */
   send(...orders: readonly Order[]): void {
     if (this.#socket.writable) this.#socket.write(Buffer.concat(orders.map(encodeOrder)))
