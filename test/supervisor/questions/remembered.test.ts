@@ -52,6 +52,19 @@ test('of what a task asked again and again nothing waits for its time once it is
   expect(living() - before).toBeLessThan(4 * 1024 * 1024)
 })
 
+test('of all tasks together no more is remembered than there is room for, the last of it at any rate', () => {
+  const questions = new Questions()
+  const before = living()
+  for (let n = 0; n < 100; n++) {
+    const names = Array.from({ length: 1024 }, (_, k) => `${n} ${k} `.padEnd(1000, 'x'))
+    questions.tasks.ask({ ...how, task: `${n}`, names, words: `"${n}"` })
+    questions.tasks.answer(`${n}`, names)
+  }
+  expect(living() - before).toBeLessThan(64 * 1024 * 1024)
+  expect(questions.tasks.words('99')).toBe('["99"]')
+  expect(questions.tasks.words('0')).toBe('')
+})
+
 test('of answers that may have been another’s no more are disputed than a few', async () => {
   const questions = new Questions()
   const key = { state: 's', request: 'r' }
