@@ -29,7 +29,8 @@ export function registerLogs(program: Command): void {
         const result = await client.call('servers/logs', { server: name, lines }, { signal })
         if (options.json === true) return printJson(result)
         result.lines.forEach(print)
-        if (result.dropped > 0) hint(`${result.dropped} bytes before these are no longer kept`)
+        if (result.dropped > 0)
+          hint(`${result.dropped} bytes before these are no longer kept, or have no room here`)
       }),
     )
 }

@@ -236,7 +236,7 @@ export class Supervisor implements AsyncDisposable {
     follow = false,
   ): OperatorMethods['servers/logs']['result'] {
     const { logs } = this.#server(caller, server)
-    return { lines: logs.lines(lines, follow ? 'ended' : 'all'), dropped: logs.dropped }
+    return logs.last(lines, follow ? 'ended' : 'all')
   }
 
   /** Lines from now on, each with how many went by before it. */

@@ -50,7 +50,7 @@ test.each(['2024-11-05', '2025-11-25', '2026-07-28'])(
       message: 'mcp server fixture did not answer wait within timeouts.call_ms (150)',
       data: { code: 'ERR_CALL_TIMEOUT', failure: 'MP-FH-004', retryable: true },
     })
-    await eventually(() => host.logs.lines(10).includes('cancelled'))
+    await eventually(() => host.logs.last(10).lines.includes('cancelled'))
     const [outcome] = await eventually(() => outcomes(host).length > 0 && outcomes(host))
     expect(outcome).toMatchObject({ outcome: 'timeout', subject: 'wait' })
     expect(host.eventsOf('call/timeout')).toMatchObject([{ detail: { failure: 'MP-FH-004' } }])

@@ -20,7 +20,9 @@ test.each(['is there', 'has its call'])(
       host.send({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 't', arguments: args } })
     call(2, {})
     await eventually(() =>
-      when === 'is there' ? own().some(({ state }) => state === 'ready') : host.logs.lines(1)[0] === 'called',
+      when === 'is there'
+        ? own().some(({ state }) => state === 'ready')
+        : host.logs.last(1).lines[0] === 'called',
     )
     host.send({ jsonrpc: '2.0', id: 3, method: 'ping', params: { answers: 2 } })
     await host.answer(3)

@@ -53,7 +53,7 @@ test('a server whose line was let go is not ended by it, and both go on', async 
     host.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
     await host.answer('i')
     host.send(call('half', 'begin', 90_000_000))
-    await eventually(() => host.logs.lines(10).includes('begun'))
+    await eventually(() => host.logs.last(10).lines.includes('begun'))
   }
   first.send(call('soon', 'end'))
   expect(await first.answer('soon')).toHaveProperty('result')

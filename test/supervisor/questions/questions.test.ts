@@ -51,7 +51,7 @@ function everythingWritten({ governed, events, logs }: HostEnd): string {
   const files = readdirSync(governed.directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
-  return [...files, JSON.stringify(events), logs.lines(1000).join('\n')].join('\n')
+  return [...files, JSON.stringify(events), logs.last(1000).lines.join('\n')].join('\n')
 }
 
 test.each(eras)(
