@@ -9,6 +9,7 @@ import { listSegments } from '../journal/segments.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import type { Notifier } from '../rpc/answering.ts'
 import { notificationLine } from '../rpc/framing.ts'
+import type { InTurn } from './turns.ts'
 
 type Matches = (record: JournalRecord) => boolean
 
@@ -59,13 +60,15 @@ export interface FeedPorts {
 export class JournalFeed {
   readonly #ports: FeedPorts
   readonly #directory: string
+  readonly #inTurn: InTurn
   #page: Page | null = null
   #gathering: Promise<void> | null = null
 
-  /** What the ports say is asked anew each time. */
-  constructor(ports: FeedPorts, directory: string) {
+  /** What the ports say is asked anew each time; `inTurn` are the turns of all who look into the files. */
+  constructor(ports: FeedPorts, directory: string, inTurn: InTurn) {
     this.#ports = ports
     this.#directory = directory
+    this.#inTurn = inTurn
   }
 
   /**
@@ -122,7 +125,7 @@ export class JournalFeed {
   /** What `#find` finds; nothing, and why, where it can't be read at present. */
   async #look(following: Following, upTo: number, stream: Notifier): Promise<Looked> {
     try {
-      const found = await this.#find(following, upTo, stream)
+      const found = await this.#inTurn(() => this.#find(following, upTo, stream))
       const isAway = found.reached === following.after && listSegments(this.#directory).length === 0
       return { ...found, isAway, failure: null }
     } catch (error) {
@@ -138,6 +141,7 @@ export class JournalFeed {
     upTo: number,
     { signal }: Notifier,
   ): Promise<Pick<Looked, 'records' | 'reached'>> {
+    signal.throwIfAborted()
     let seen = after
     let isWhole = true
     const oldest = await oldestKept(this.#directory)

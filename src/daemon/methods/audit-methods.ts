@@ -39,8 +39,8 @@ const usualLimit = 100
 const mostOfCall = 1000
 /** Most of the journal in one answer: a client's longest line has room for it */
 const answerBytes = 8 * 1024 * 1024
-/** Answers that are put together at once: each takes several times its length until it is written */
-const mostAnswers = 4
+/** Looks into the files at once, for an answer or for who follows: an answer takes several times its length until it is written */
+const mostLooks = 4
 
 /** The methods of operator.sock about the journal; they only read. */
 export function auditMethods({ governance, directory, key, policy }: AuditPorts): MethodTable<Methods> {
@@ -62,8 +62,8 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     if (found.records.length === 0) expectType(query.type)
     return found
   }
-  const feed = new JournalFeed(governance, directory)
-  const inTurn = turns(mostAnswers)
+  const inTurn = turns(mostLooks)
+  const feed = new JournalFeed(governance, directory, inTurn)
   const sayWhy = (error: unknown): never => {
     throw lookFailed(directory, error)
   }

@@ -58,6 +58,39 @@ test('of many answers that are asked for at once a few are put together, and all
   for (const { records } of await Promise.all(all)) expect(records).toHaveLength(100)
 })
 
+test('of many who follow from the past on a few are looked up for at once, and all are told', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { governance, directory, policy } = at
+  const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
+  const text = 'x'.repeat(20_000)
+  const asked = { server: 'a' }
+  await governance.recorder.record('logs.dropped', asked)
+  await Promise.all(Array.from({ length: 100 }, () => governance.recorder.record('logs.dropped', { text })))
+  await governance.recorder.record('logs.dropped', asked)
+  const over = new AbortController()
+  const tasks: ((stream: Notifier) => Promise<void>)[] = []
+  const call = {
+    signal: over.signal,
+    afterReply: (task: (typeof tasks)[0]) => tasks.push(task),
+  } as unknown as MethodCall
+  for (let n = 0; n < 40; n += 1)
+    await methods['audit/query']({ follow: true, from: 'oldest', limit: 1, ...asked }, call)
+
+  const before = bytesRead()
+  const told = tasks.map((follow) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const pass = async (): Promise<void> => resolve()
+    const stream: Notifier = { signal: over.signal, notify: pass, pass }
+    return { promise, ended: follow(stream) }
+  })
+  await Promise.race(told.map(({ promise }) => promise))
+  // For one two megabytes are read.
+  expect(bytesRead() - before).toBeLessThan(20_000_000)
+  await Promise.all(told.map(({ promise }) => promise))
+  over.abort(new Error('over'))
+  await Promise.allSettled(told.map(({ ended }) => ended))
+})
+
 test('an answer that nobody waits for any more is not put together', async () => {
   await using at = await governed({ rules: [], emit: () => undefined })
   const { governance, directory, policy } = at
