@@ -41,6 +41,8 @@ const mostOfCall = 1000
 const answerBytes = 8 * 1024 * 1024
 /** Looks into the files at once, for an answer or for who follows: an answer takes several times its length until it is written */
 const mostLooks = 4
+/** Verifications at once: each takes a thread, and room for the longest segment */
+const mostVerified = 1
 
 /** The methods of operator.sock about the journal; they only read. */
 export function auditMethods({ governance, directory, key, policy }: AuditPorts): MethodTable<Methods> {
@@ -63,6 +65,7 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     return found
   }
   const inTurn = turns(mostLooks)
+  const verifyInTurn = turns(mostVerified)
   const feed = new JournalFeed(governance, directory, inTurn)
   const sayWhy = (error: unknown): never => {
     throw lookFailed(directory, error)
@@ -96,8 +99,10 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     },
     async 'audit/verify'({ anchor = null }, { signal }) {
       await governance.governors.settled()
-      const known = { anchor, head: governance.journal.head }
-      return verifyApart({ directory, key, known }, { signal }).catch(sayWhy)
+      return verifyInTurn(async () => {
+        const known = { anchor, head: governance.journal.head }
+        return verifyApart({ directory, key, known }, { signal })
+      }).catch(sayWhy)
     },
   }
 }

@@ -1,8 +1,10 @@
 // The journal is read as far as somebody takes it up: for a follower that does not read, and for many who ask at once.
 import { readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import type { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { auditMethods } from '../../../src/daemon/methods/audit-methods.ts'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
+import { loadKey } from '../../../src/journal/key.ts'
 import type { Notifier } from '../../../src/rpc/answering.ts'
 import { governed } from '../../support/governance.ts'
 
@@ -89,6 +91,32 @@ test('of many who follow from the past on a few are looked up for at once, and a
   await Promise.all(told.map(({ promise }) => promise))
   over.abort(new Error('over'))
   await Promise.allSettled(told.map(({ ended }) => ended))
+})
+
+test('one verification runs at a time: others wait for theirs, and for who is gone none is begun', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { governance, directory, policy } = at
+  const key = await loadKey(`${directory}.key`, directory)
+  const methods = auditMethods({ governance, directory, policy, key })
+  let [begun, now, most] = [0, 0, 0]
+  const count = (worker: Worker): void => {
+    begun += 1
+    now += 1
+    most = Math.max(most, now)
+    worker.once('exit', () => (now -= 1))
+  }
+  process.on('worker', count)
+  const gone = new AbortController()
+  const asked = [1, 2, 3, 4, 5, 6].map(async (n) => {
+    const signal = n % 2 === 0 ? gone.signal : new AbortController().signal
+    return methods['audit/verify']({}, { signal } as MethodCall)
+  })
+  const settled = Promise.allSettled(asked)
+  gone.abort(new Error('gone'))
+  const ends = (await settled).map((one) => (one.status === 'fulfilled' ? one.value.ok : one.reason.message))
+  process.off('worker', count)
+  expect(ends).toEqual([true, 'gone', true, 'gone', true, 'gone'])
+  expect({ begun, most }).toEqual({ begun: 3, most: 1 })
 })
 
 test('an answer that nobody waits for any more is not put together', async () => {
