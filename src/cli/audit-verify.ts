@@ -6,6 +6,8 @@ import { thisHost } from '../config/host.ts'
 import { onNamed } from '../config/named-file.ts'
 import { stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
+import { unverifiable } from '../journal/failures.ts'
+import { isTooLong } from '../journal/segments.ts'
 import { verifyJournal } from '../journal/verify.ts'
 import { isMissing } from '../lib/missing.ts'
 import type { AuditAnchor, AuditVerification } from '../rpc/governed.ts'
@@ -81,7 +83,7 @@ async function verifyHere({
   const keyPath = join(folder, 'journal.key')
   const found = await onNamed(named, async () => {
     const key = hasKey ? await keyAt(keyPath) : null
-    const read = verifyJournal(journal, key, { anchor: kept ?? null })
+    const read = verified(journal, key, kept ?? null)
     return key === null && hasKey && read.records > 0 && read.ok
       ? { ...read, ok: false, flaw: lost(keyPath) }
       : read
@@ -92,6 +94,14 @@ async function verifyHere({
     'ERR_RECORD_NOT_FOUND',
     `${journal} holds no journal; name the state folder with --state, and the folder of a run in its runs with --run`,
   )
+}
+
+function verified(journal: string, key: Buffer | null, kept: AuditAnchor | null): AuditVerification {
+  try {
+    return verifyJournal(journal, key, { anchor: kept })
+  } catch (error) {
+    throw isTooLong(error) ? unverifiable(error) : error
+  }
 }
 
 async function keyAt(path: string): Promise<Buffer | null> {

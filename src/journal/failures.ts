@@ -1,7 +1,7 @@
 // The ways in which a journal fails, in words for whoever must mend it.
 import { SallyportError } from '../errors.ts'
 import { errnoOf, isShortage } from '../lib/missing.ts'
-import { segmentPath } from './segments.ts'
+import { isTooLong, segmentPath } from './segments.ts'
 
 /** A journal that is not what was written. */
 export const corrupt = (directory: string, segment: number, line: number, detail: string): SallyportError =>
@@ -41,9 +41,18 @@ const unlookable = (path: string, errno: string): SallyportError =>
 export const isRefused = (error: unknown): error is Error =>
   !(error instanceof SallyportError) && /^E[A-Z\d]+$/.test(errnoOf(error) ?? '') && !isShortage(error)
 
-/** What a look into a journal failed with: by name where the file system said no, else as it is. */
-export const lookFailed = (directory: string, error: unknown): unknown =>
-  isRefused(error) ? unlookable(directory, errnoOf(error) ?? '') : error
+/** A segment that is too long to be read, and so neither what was written nor anything else. */
+export const unverifiable = ({ message }: Error): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL',
+    `${message}, so whether the journal is what was written cannot be said; keep the folder as evidence, and start with an empty one`,
+  )
+
+/** What a look into a journal failed with: by name where the file system said no or a segment is too long, else as it is. */
+export function lookFailed(directory: string, error: unknown): unknown {
+  if (isTooLong(error)) return unverifiable(error)
+  return isRefused(error) ? unlookable(directory, errnoOf(error) ?? '') : error
+}
 
 /** A record that was written, and stands in no segment: `seq` is its number. */
 export const lacking = (directory: string, seq: number): SallyportError =>

@@ -4,11 +4,11 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
 import { errnoOf, isShortage } from '../lib/missing.ts'
-import { isRefused, unmakeable, unreadable, unwritable } from './failures.ts'
+import { isRefused, unmakeable, unreadable, unverifiable, unwritable } from './failures.ts'
 import { type Pending, type Place, settle } from './pending.ts'
 import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom } from './replay.ts'
-import { beginning, type SegmentEnd, throughDescriptor } from './segments.ts'
+import { beginning, isTooLong, type SegmentEnd, throughDescriptor } from './segments.ts'
 import type { Newest } from './newest.ts'
 import { Tail, type TailOptions } from './tail.ts'
 import { UncutNote } from './uncut.ts'
@@ -201,6 +201,7 @@ function readAll({ directory, key, replay, from = null, notes = [] }: JournalOpt
     new UncutNote(notes, key).settle(directory)
     return replayFrom(directory, key, from, replay)
   } catch (error) {
+    if (isTooLong(error)) throw unverifiable(error)
     throw isRefused(error) ? unreadable(directory, error) : error
   }
 }

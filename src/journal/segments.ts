@@ -125,7 +125,7 @@ export function readSegment(
   return { ...sealed, torn, flaw }
 }
 
-/** All of a segment, or why it can't be read; throws where it was let go of, or the machine is short of something. */
+/** All of a segment, or why it can't be read; throws where it was let go of or is too long, or the machine is short of something. */
 function bytesOrFlaw(path: string): Buffer | Flaw {
   try {
     const placed = {
@@ -134,7 +134,7 @@ function bytesOrFlaw(path: string): Buffer | Flaw {
     } as const
     return bytesOf(path) ?? placed
   } catch (error) {
-    if (isMissing(error) || isShortage(error)) throw error
+    if (isMissing(error) || isShortage(error) || isTooLong(error)) throw error
     return { kind: 'unreadable', detail: `it cannot be read (${errnoOf(error) ?? 'failed'})`, cause: error }
   }
 }
@@ -156,7 +156,21 @@ export const segmentFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constant
 /** Path of a folder that stays its own when the folder is moved, and another takes its place. */
 export const throughDescriptor = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`
 
-/** All of a segment; null for what is no plain file. */
+/** What Node reads at once, bytes */
+const readableBytes = 2 ** 31 - 1
+const tooLongCode = 'ERR_FS_FILE_TOO_LARGE'
+
+/** Whether a file has more bytes than are read at once: nobody can say what it is then. */
+export const isTooLong = (error: unknown): error is Error =>
+  error instanceof Error && errnoOf(error) === tooLongCode
+
+/** By its code Node's own, which does not say which file it was. */
+const tooLong = (path: string, bytes: number): Error =>
+  Object.assign(new Error(`${path} has ${bytes} bytes, and at most ${readableBytes} are read`), {
+    code: tooLongCode,
+  })
+
+/** All of a segment; null for what is no plain file. Throws where it is too long. */
 export function bytesOf(path: string): Buffer | null {
   let fd: number
   try {
@@ -166,7 +180,10 @@ export function bytesOf(path: string): Buffer | null {
     throw error
   }
   try {
-    return fstatSync(fd).isFile() ? readFileSync(fd) : null
+    const found = fstatSync(fd)
+    if (!found.isFile()) return null
+    if (found.size > readableBytes) throw tooLong(path, found.size)
+    return readFileSync(fd)
   } finally {
     closeSync(fd)
   }

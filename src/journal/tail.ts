@@ -108,6 +108,7 @@ export class Tail {
   /** Writes the entries as one batch; with none it opens the segment. It counts once it is kept. */
   write(entries: readonly Entry[]): void {
     this.#written = null
+    expectRoom(entries)
     const segment = this.#openSegment()
     if (entries.length > 0) this.#writeBatch(segment, entries)
   }
@@ -271,6 +272,20 @@ export class Tail {
     })
     this.#writeBatch(segment, [{ type: 'segment.opened', body }])
   }
+}
+
+/** A segment that has its bytes, and a batch more, is still one that can be read at once. */
+const mostBatchBytes = 512 * 1024 * 1024
+/** What a record has beside its body, bytes */
+const besideBytes = 512
+
+/** Throws where the entries would make a segment too long to be read. */
+function expectRoom(entries: readonly Entry[]): void {
+  const most = entries.reduce((sum, { body }) => sum + 3 * body.length + besideBytes, 0)
+  if (most <= mostBatchBytes) return
+  const bytes = entries.reduce((sum, { body }) => sum + Buffer.byteLength(body) + besideBytes, 0)
+  if (bytes > mostBatchBytes)
+    throw new Error(`${bytes} bytes were to be written at once, and ${mostBatchBytes} are the most`)
 }
 
 /** 0 for one that was let go of meanwhile. */

@@ -1,6 +1,6 @@
 // A daemon's journal with every kind of record that operators and hosts can bring about, each field of which is then changed.
 import { hash } from 'node:crypto'
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
@@ -235,6 +235,20 @@ describe('audit verify', () => {
     )
     rmSync(join(elsewhere, 'journal.head'))
     expect((await at.run(['audit', 'verify', '--state', elsewhere])).status).toBe(8)
+  })
+
+  test('says of a segment that is too long to be read that it is that, and not that it is forged', async () => {
+    const elsewhere = join(at.folder, 'too-long')
+    mkdirSync(elsewhere)
+    for (const name of ['journal', 'journal.key', 'journal.head'])
+      cpSync(join(at.stateDir, name), join(elsewhere, name), { recursive: true })
+    truncateSync(segmentPath(join(elsewhere, 'journal'), 1), 3 * 2 ** 30)
+    const { status, stdout, stderr } = await at.run(['audit', 'verify', '--state', elsewhere])
+    rmSync(elsewhere, { recursive: true })
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toContain(
+      '00000001.jsonl has 3221225472 bytes, and at most 2147483647 are read, so whether',
+    )
   })
 
   test('asks the daemon that runs where its journal ends: an end that was cut off at a border is seen', async () => {

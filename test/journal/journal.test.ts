@@ -136,6 +136,25 @@ describe('what was appended', () => {
     expect(notes).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
   })
 
+  test('is refused where it would make a segment too long to be read, and what comes next is taken', async () => {
+    await using journal = open()
+    const body = JSON.stringify({ text: 'x'.repeat(64 << 20) })
+    const all = await Promise.allSettled(
+      Array.from({ length: 9 }, () => journal.append({ type: 'test.long', body })),
+    )
+    for (const one of all)
+      expect(one).toMatchObject({
+        reason: {
+          code: 'ERR_JOURNAL',
+          message: expect.stringMatching(
+            /\(\d+ bytes were to be written at once, and 536870912 are the most\)/,
+          ),
+        },
+      })
+    await journal.append(note(1))
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, records: 2, torn: [] })
+  })
+
   test('is in several segments once one is long enough, and one chain', async () => {
     await using journal = open([], { segmentBytes: 1000 })
     for (let n = 0; n < 30; n += 1) await journal.append(note(n))
