@@ -2,7 +2,6 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMissing } from '../lib/missing.ts'
-import type { Journal } from './journal.ts'
 import type { Position } from './record.ts'
 import { seal, unseal } from './sealed.ts'
 import { textOf } from './segments.ts'
@@ -10,6 +9,12 @@ import { textOf } from './segments.ts'
 /** A head file that is not to be used, and why. */
 export interface UnusableHead {
   readonly reason: string
+}
+
+/** A journal, as far as its head is kept. */
+interface Growing {
+  readonly head: Position
+  moved(waiting: { readonly signal: AbortSignal }): Promise<void>
 }
 
 const pauseMs = 100
@@ -39,7 +44,7 @@ async function writeHead(directory: string, key: Uint8Array, { seq, hash }: Posi
  * later a kill leaves no trace here, which makes the file old and never wrong.
  */
 export class HeadKeeper implements AsyncDisposable {
-  readonly #journal: Pick<Journal, 'head' | 'moved'>
+  readonly #journal: Growing
   /** False where it can't be written */
   readonly #write: (head: Position) => Promise<boolean>
   readonly #end = new AbortController()
@@ -47,7 +52,7 @@ export class HeadKeeper implements AsyncDisposable {
 
   /** `warn` is told of a file that can't be written, once for each time that it begins. */
   constructor(
-    journal: Pick<Journal, 'head' | 'moved'>,
+    journal: Growing,
     { directory, key, warn }: { directory: string; key: Uint8Array; warn: (error: unknown) => void },
   ) {
     let isFailing = false

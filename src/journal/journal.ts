@@ -48,7 +48,7 @@ export class Journal implements AsyncDisposable {
   /**
    * Reads what is there behind `from`, checks every record, and begins a new segment.
    *
-   * A torn end is kept where it lies; the new segment's first record tells of it. A flaw elsewhere is refused:
+   * A torn end, and what else a loss of power left there, is kept where it lies; the new segment's first record tells of it. A flaw elsewhere is refused:
    * @throws ERR_JOURNAL_CORRUPT with segment, line and what is wrong; ERR_JOURNAL where it can't be read
    */
   static open(options: JournalOptions): Journal {

@@ -59,6 +59,11 @@ export class Landmarks {
       }
   }
 
+  /** Places that the chain is known to have had; those of snapshots may be of an end that was lost. */
+  get known(): readonly Position[] {
+    return this.#all.filter(({ kind }) => kind !== 'snapshot').map(({ position }) => position)
+  }
+
   /** The chain has a place: where a batch ends, or where the chain begins. */
   pass({ seq, hash }: Position): void {
     for (const one of this.#all)

@@ -1,10 +1,10 @@
 // Letting go of old segments: said in the journal first, with the places where the chain was cut, then done, oldest first.
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { lstat, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
+import { isMissing } from '../lib/missing.ts'
+import { beginningOf } from './opening.ts'
 import type { Position } from './record.ts'
-import { listSegments, segmentFlags, segmentPath } from './segments.ts'
+import { listSegments, segmentPath } from './segments.ts'
 import { draftOf, isSidecarName } from './sidecars.ts'
 
 /** Where a removed segment ended: what the first one that is left hangs on. */
@@ -24,7 +24,6 @@ const dayMs = 86_400_000
 // A sidecar is written before its record, and again with each that names it, and is no older than segments that had ended
 // by then: this much before is nobody's any more.
 const marginMs = 3_600_000
-const headerBytes = 65_536
 
 interface Keeping {
   readonly keepDays: number
@@ -67,39 +66,6 @@ export const accountsFor = (body: unknown, segment: number, position: Position):
 function cutBehind(directory: string, segment: number): Cut | null {
   const continues = beginningOf(directory, segment + 1)
   return continues === null ? null : { segment, ...continues }
-}
-
-/**
- * The position before a segment's first record, as that record says it. One that was left without a first record begins where the
- * next one does; null where there is no such segment, or another thing stands in its first line.
- */
-export function beginningOf(directory: string, segment: number): Position | null {
-  for (let number = segment; ; number += 1) {
-    const line = firstLine(segmentPath(directory, number))
-    const head = /^\{"seq":(\d+),.*,"prev":"([0-9a-f]{64})","hash":/.exec(line ?? '')
-    if (head !== null) return { seq: Number(head[1]) - 1, hash: head[2] ?? '' }
-    if (line === null || line.endsWith('\n')) return null
-  }
-}
-
-/** All of it where it has no end; null where none can be read: whoever reads the whole segment finds out why, and says so. */
-function firstLine(path: string): string | null {
-  try {
-    const fd = openSync(path, segmentFlags)
-    try {
-      if (!fstatSync(fd).isFile()) return null
-      const bytes = Buffer.alloc(headerBytes)
-      const text = bytes.toString('latin1', 0, readSync(fd, bytes))
-      const end = text.indexOf('\n') + 1
-      if (end > 0) return text.slice(0, end)
-      return text.length < headerBytes ? text : null
-    } finally {
-      closeSync(fd)
-    }
-  } catch (error) {
-    if (errnoOf(error) === null || isShortage(error)) throw error
-    return null
-  }
 }
 
 /** Lets go of evidence that was written before then. Nothing else goes, by way of no link; a file that can't be removed keeps none of the others, and is told of. */

@@ -43,7 +43,7 @@ export async function queryJournal(directory: string, query: Query): Promise<Fou
   for (const segment of await segmentsFor(directory, query)) {
     await using file = await openSegment(directory, segment)
     if (file === null) continue
-    const end = await sealedEnd(file.handle)
+    const end = Math.min(await sealedEnd(file.handle), (await beginsBehind(directory, segment)) - 1)
     const lines = isForward ? linesBehind(file.handle, query.after) : linesBefore(file.handle, query.before)
     for await (const line of lines) {
       const record = recordOf(line)
@@ -96,6 +96,17 @@ async function segmentsFor(directory: string, { from, after }: Query): Promise<r
 async function beginsBy(directory: string, segment: number, seq: number): Promise<boolean> {
   await using file = await openSegment(directory, segment)
   return file !== null && ((await numberAt(file.handle, 0)) ?? Infinity) <= seq
+}
+
+/** Number of the first record behind a segment, which may be one of its torn end too, sealed or not; `Infinity` where none is. */
+async function beginsBehind(directory: string, segment: number): Promise<number> {
+  for (const next of listSegments(directory)) {
+    if (next <= segment) continue
+    await using file = await openSegment(directory, next)
+    const first = file === null ? null : await numberAt(file.handle, 0)
+    if (first !== null) return first
+  }
+  return Infinity
 }
 
 /** Number of the last record that is sealed, alone or with its batch; 0 where none is. */

@@ -106,9 +106,10 @@ export interface Flaw {
   readonly cause?: unknown
 }
 
-const ending = /,"prev":"[0-9a-f]{64}","hash":"[0-9a-f]{64}","mac":"[0-9a-f]{64}"\}$/
+const ending = /,"prev":"[0-9a-f]{64}","hash":"([0-9a-f]{64})","mac":"[0-9a-f]{64}"\}$/
 /** Characters of the ending that its own hash does not cover */
 const uncovered = `,"hash":"${genesis}","mac":"${genesis}"}`.length
+const endingLength = `,"prev":"${genesis}"`.length + uncovered
 
 /** Reads one line, without its newline, which should be the record of that number. */
 export function decodeRecord(line: string, seq: number): JournalRecord | Flaw {
@@ -145,6 +146,32 @@ export function flawOfBatch(
       detail: `the MAC of ${which} was not made with this journal's key, or a MAC before it was taken out`,
     }
   return null
+}
+
+/** Most that is hashed to find out where a batch begins of which the one before is damaged, bytes */
+const mostTriedBytes = 256 * 1024 * 1024
+
+/** Whether a batch stands in these bytes that its hash holds together, wherever they were damaged before it. */
+export function holdsBatch(bytes: Buffer): boolean {
+  let starts = [0]
+  let room = mostTriedBytes
+  for (let [at, end] = [0, bytes.indexOf(10)]; end >= 0; [at, end] = [end + 1, bytes.indexOf(10, end + 1)]) {
+    const last = bytes.toString('latin1', Math.max(at, end - endingLength), end)
+    const said = ending.exec(last)?.[1]
+    if (said === undefined) {
+      // A line that is none of a record's is in no batch.
+      starts = last.endsWith('}}') ? starts : []
+      starts.push(end + 1)
+      continue
+    }
+    for (const start of starts.toReversed()) {
+      room -= end - start
+      const isTried = room >= 0 || start === starts[0]
+      if (isTried && said === hash('sha256', bytes.subarray(start, end - uncovered))) return true
+    }
+    starts = [end + 1]
+  }
+  return false
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'

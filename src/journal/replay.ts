@@ -1,6 +1,8 @@
 // Reading a journal from a place in it to its end, every record checked against the one before.
 import { corrupt, unreadable } from './failures.ts'
-import type { JournalRecord } from './record.ts'
+import { readHead } from './head-file.ts'
+import type { JournalRecord, Position } from './record.ts'
+import { restIn } from './rest.ts'
 import { beginning, endsSo, listSegments, readSegment, type SegmentEnd, segmentPath } from './segments.ts'
 
 /**
@@ -22,7 +24,8 @@ export function replayFrom(
     throw corrupt(directory, first, 1, 'what came before was let go of, and no snapshot of it can be used')
   let end = from
   for (const segment of segments) {
-    const read = readSegment(directory, segment, end?.position ?? beginning, key, visit)
+    const mayBeRest = restIn(directory, segment, () => headOf(directory, key))
+    const read = readSegment(directory, segment, end?.position ?? beginning, key, visit, mayBeRest)
     if (read.flaw?.kind === 'unreadable') throw unreadable(segmentPath(directory, segment), read.flaw.cause)
     if (read.flaw !== null) throw corrupt(directory, segment, read.flaw.line, read.flaw.detail)
     // A segment without a first record has told of nothing yet.
@@ -30,4 +33,10 @@ export function replayFrom(
     end = { segment, position: read.end, offset: read.offset, torn: read.torn ?? untold }
   }
   return end
+}
+
+/** Where the journal had been when that was last written down, if it was. */
+function headOf(directory: string, key: Uint8Array): readonly Position[] {
+  const head = readHead(directory, key)
+  return head !== null && 'seq' in head ? [head] : []
 }

@@ -5,7 +5,15 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, rea
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
-import { decodeRecord, type Flaw, flawOfBatch, genesis, type JournalRecord, type Position } from './record.ts'
+import {
+  decodeRecord,
+  type Flaw,
+  flawOfBatch,
+  genesis,
+  holdsBatch,
+  type JournalRecord,
+  type Position,
+} from './record.ts'
 
 const name = /^(\d{8}|[1-9]\d{8,14})\.jsonl$/
 
@@ -69,13 +77,17 @@ export interface SegmentRead {
   readonly flaw: (Flaw & { readonly line: number }) | null
 }
 
+/** Whether what stands behind the last seal, though it is no end that was merely cut off, is one that never counted */
+export type MayBeRest = (end: Position, rest: Torn) => boolean
+
 /** Hears of each sealed record, with the number of its line */
 type Visit = (record: JournalRecord, line: number) => void
 
 /**
  * Reads a segment batch by batch, checking each against the one before; stops at the first flaw.
  *
- * A batch counts once its last record carries a MAC; what stands behind the last MAC is torn, not flawed.
+ * A batch counts once its last record carries a MAC; what stands behind the last MAC is torn, not flawed. Where it is damaged
+ * otherwise than by being cut off, it is torn if no batch in it holds together, and `mayBeRest` says so.
  */
 export function readSegment(
   directory: string,
@@ -83,6 +95,7 @@ export function readSegment(
   from: Position,
   key: Uint8Array | null,
   visit: Visit,
+  mayBeRest: MayBeRest = () => false,
 ): SegmentRead {
   const bytes = bytesOrFlaw(segmentPath(directory, segment))
   if ('kind' in bytes) return { end: from, offset: 0, torn: null, flaw: { ...bytes, line: 0 } }
@@ -118,11 +131,10 @@ export function readSegment(
     if (seal !== null) seal = { ...seal, after: record.mac ?? '' }
   }
   const rest = bytes.subarray(sealed.offset)
-  const torn =
-    flaw !== null || rest.length === 0
-      ? null
-      : { segment, offset: sealed.offset, bytes: rest.length, sha256: hash('sha256', rest) }
-  return { ...sealed, torn, flaw }
+  if (rest.length === 0) return { ...sealed, torn: null, flaw }
+  const torn = { segment, offset: sealed.offset, bytes: rest.length, sha256: hash('sha256', rest) }
+  const isRest = flaw === null || (!holdsBatch(rest) && mayBeRest(sealed.end, torn))
+  return isRest ? { ...sealed, torn, flaw: null } : { ...sealed, torn: null, flaw }
 }
 
 /** All of a segment, or why it can't be read; throws where it was let go of or is too long, or the machine is short of something. */

@@ -1,8 +1,10 @@
 // Whether a journal is what was written: every record, every segment, every torn end, every file beside it accounted for.
 import { isMissing } from '../lib/missing.ts'
 import { Landmarks } from './landmarks.ts'
-import { accountsFor, beginningOf } from './prune.ts'
+import { beginningOf, tornIn } from './opening.ts'
+import { accountsFor } from './prune.ts'
 import type { JournalRecord, Position } from './record.ts'
+import { restIn } from './rest.ts'
 import { beginning, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
 import { Sidecars } from './sidecars.ts'
 import type { Unusable } from './snapshot.ts'
@@ -132,15 +134,17 @@ class Reading {
     const path = segmentPath(this.#directory, segment)
     let opening: unknown = null
     let beside: Flaw | null = null
-    const read = readSegment(this.#directory, segment, this.#head, this.#key, (record, line) => {
+    const visit = (record: JournalRecord, line: number): void => {
       opening ??= record.type === 'segment.opened' ? record.body : 'other'
       beside ??= this.#record(record, path, line)
-    })
+    }
+    const mayBeRest = restIn(this.#directory, segment, () => this.#landmarks.known)
+    const read = readSegment(this.#directory, segment, this.#head, this.#key, visit, mayBeRest)
     this.#head = read.end
     if (beside !== null) return beside
     if (read.flaw !== null)
       return { path, line: read.flaw.line, kind: read.flaw.kind, detail: read.flaw.detail }
-    const says = JSON.stringify(tornOf(opening))
+    const says = JSON.stringify(tornIn(opening))
     if (opening !== null && this.#isContinued && says !== JSON.stringify(this.#told)) {
       const detail = `the segment tells of ${says} before it, found ${JSON.stringify(this.#told)}`
       return { path, line: 1, kind: 'torn', detail }
@@ -165,6 +169,3 @@ class Reading {
       : { path, line, kind: 'evidence', detail: `record ${record.seq}: ${detail}` }
   }
 }
-
-const tornOf = (opening: unknown): Torn | null =>
-  typeof opening === 'object' && opening !== null && 'torn' in opening ? (opening.torn as Torn | null) : null

@@ -1,6 +1,6 @@
 // What a tool earns and loses, what ends with it, and what is on record of it: over both sockets, through kills and restarts.
-import { cpSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
@@ -575,5 +575,27 @@ describe('the journal of a daemon', () => {
       { body: { reason: expect.stringContaining('cut off') } },
     ])
     expect(await trust(last, 'cut', 'echo')).toBeUndefined()
+  })
+  test('is taken up where a loss of power left a hole in its last batch, and tells of it', async () => {
+    const at = await shared.living()
+    const directory = join(at.stateDir, 'journal')
+    let path = ''
+    const { client: last } = await shared.again(() => {
+      const names = readdirSync(directory).toSorted()
+      path = join(directory, names.findLast((name) => name.endsWith('.jsonl')) ?? '')
+      const bytes = readFileSync(path)
+      const line = bytes.lastIndexOf(10, bytes.length - 2) + 1
+      writeFileSync(path, bytes.fill(0, line + 20, line + 60))
+      rmSync(`${directory}.head`)
+    })
+    const { ok, torn } = await last.call('audit/verify', {})
+    const segment = Number(basename(path, '.jsonl'))
+    expect({ ok, torn }).toMatchObject({ ok: true, torn: [{ segment }] })
+    expect(await records(last, 'segment.opened')).toContainEqual(
+      expect.objectContaining({ body: expect.objectContaining({ torn: torn[0] }) }),
+    )
+    expect((await at.run(['audit', 'verify'])).stdout).toMatch(
+      new RegExp(`cut off +segment ${segment} at byte`),
+    )
   })
 })
