@@ -4,11 +4,16 @@
 const most = 30
 /** Marks, and the two letters that become some */
 const marks = String.raw`[\p{M}\uff9e\uff9f]`
-const isLong = new RegExp(`${marks}{${most + 1}}`, 'u')
+const run = new RegExp(`${marks}+`, 'gu')
 const beyond = new RegExp(`(${marks}{${most}})${marks}+`, 'gu')
 
 /** Whether there is one: what the text is to those who normalize it is not found out then. */
-export const hasLongRun = (text: string): boolean => isLong.test(text)
+export function hasLongRun(text: string): boolean {
+  run.lastIndex = 0
+  for (let found = run.exec(text); found !== null; found = run.exec(text))
+    if (found[0].length > most) return true
+  return false
+}
 
 /** The text normalized, of each run only what is not too much. */
 export const normalized = (text: string, form: 'NFKC' | 'NFKD'): string =>

@@ -73,9 +73,10 @@ function paramsOf(members: readonly Member[]): readonly Member[] {
   const parts = members.find(({ key }) => key === 'params')?.inner ?? []
   const folded = new Set<string>()
   for (const { key } of parts) {
-    if (key.includes('\0') || folded.has(foldKey(key)))
+    const fold = foldKey(key)
+    if (key.includes('\0') || folded.has(fold))
       throw ambiguous(`the key ${JSON.stringify(key)} of params can be taken for another`)
-    folded.add(foldKey(key))
+    folded.add(fold)
   }
   return parts
 }

@@ -46,10 +46,19 @@ describe('takes no time to speak of', () => {
   test.each([
     ['a key', () => foldKey(long)],
     ['a key of letters that become marks', () => foldKey(`a${'\uff9e\u0334'.repeat(250_000)}`)],
+    ['short runs', () => hasLongRun(`a${'\u0300'.repeat(28)}`.repeat(90_000))],
+    ...[
+      ['that become long', '\ufdfa'.repeat(500)],
+      ['with marks', `a${'\u0300'.repeat(28)}`.repeat(16)],
+      ['with what is not shown', '\u200b'.repeat(1000)],
+    ].map(([what, key]) => [
+      `9000 keys ${what}`,
+      () => Array.from({ length: 9000 }, (_, n) => foldKey(`${key}${n}`)),
+    ]),
     ['a path', () => matchesPlainly('/**', `/${run(60_000)}`)],
     ['an escaped path', () => matchesPlainly('/**', encodeURIComponent(run(9000)))],
     ['an address', () => matchesUri('note:///**', `note:///${run(8000)}`)],
-  ])('%s', (_what, look) => {
+  ] as readonly [string, () => unknown][])('%s', (_what, look) => {
     expect(processorMs(() => void look())).toBeLessThan(1000)
   })
 })

@@ -110,6 +110,11 @@ test.each([
     'ERR_MESSAGE_AMBIGUOUS',
   ],
   [
+    'more keys in _meta than are looked at',
+    callWith(`{"name":"echo","_meta":{${Array.from({ length: 10_001 }, (_, n) => `"k${n}":1`).join()}}}`),
+    'ERR_MESSAGE_TOO_LARGE',
+  ],
+  [
     'capabilities in another case',
     callWith('{"name":"echo","_meta":{"IO.ModelContextProtocol/clientCapabilities":{}}}'),
     'ERR_MESSAGE_AMBIGUOUS',

@@ -1,6 +1,6 @@
 // The keys of a request's `params` by which it is judged, and acted on.
 import { SallyportError } from '../../errors.ts'
-import { type Member, members } from '../../lib/json-scan.ts'
+import { JsonScanError, type Member, members } from '../../lib/json-scan.ts'
 import { type Spellings, spellings } from '../../lib/key-folding.ts'
 import { confusableWithin, type Request } from './envelope.ts'
 
@@ -34,11 +34,17 @@ const metaKeys = spellings([
   'io.modelcontextprotocol/logLevel',
 ])
 
-/** What a host is told whose `_meta` has a key that readers take differently, or null. */
+/** What a host is told whose `_meta` has a key that readers take differently, or more keys than are looked at, or null. */
 export function ambiguousMeta({ method, text, params }: Request): SallyportError | null {
   const meta = params?.inner.find(({ key }) => key === '_meta')
   if (meta === undefined || text.charCodeAt(meta.start) !== 123) return null
-  return ambiguous(`_meta of ${method}`, members(text, meta.start, meta.end), metaKeys)
+  try {
+    const found = members(text, meta.start, meta.end, { bounded: 'listed' })
+    return ambiguous(`_meta of ${method}`, found, metaKeys)
+  } catch (thrown) {
+    if (!(thrown instanceof JsonScanError)) throw thrown
+    return new SallyportError('ERR_MESSAGE_TOO_LARGE', `_meta of ${method}: ${thrown.message}`)
+  }
 }
 
 /** What a host is told whose params have a key that readers take differently, or null. */

@@ -1,9 +1,10 @@
 // Fields of a question to a person whose names or words say that the answer is a secret.
-import { normalized } from '../../lib/marks.ts'
 import { printable } from '../message/unavailable.ts'
 
 /** Names told of one question, characters of each, fields that are looked at, and how deep one may stand in another */
 const most = { names: 32, characters: 64, fields: 1024, depth: 8 } as const
+/** Characters of a text that are looked at */
+const lookedAt = 1000
 
 /** Anywhere in a name, whatever stands between its words */
 const parts =
@@ -85,10 +86,11 @@ const member = (value: unknown, key: string): unknown =>
 
 function isSensitive(text: unknown): boolean {
   if (typeof text !== 'string') return false
-  const plain = text.slice(0, 1000).normalize('NFKD').replaceAll(/\p{M}/gu, '').slice(0, 1000)
+  const said = text.slice(0, lookedAt)
+  const plain = said.normalize('NFKD').replaceAll(/\p{M}/gu, '').slice(0, lookedAt)
   const separate = plain.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase()
   const joined = separate.replaceAll(/[^\p{L}\p{N}]+/gu, '')
-  if (elsewhere.test(joined) || elsewhere.test(normalized(text, 'NFKC'))) return true
+  if (elsewhere.test(joined) || elsewhere.test(said.normalize('NFKC'))) return true
   const latin = separate.replaceAll(/\P{ASCII}/gu, (letter) => alike.get(letter) ?? letter)
   const found = latin.split(/[^a-z0-9]+/)
   return found.some((word) => words.has(word)) || parts.test(found.join(''))
