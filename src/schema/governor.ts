@@ -141,8 +141,8 @@ export interface Governor {
   shows(server: ServerSettings, instance: InstanceId | null, tool: unknown): boolean
   /** False where no request of that method passes, since what the instance lists beside its tools is not what was accepted */
   offers(server: ServerSettings, instance: InstanceId | null, method: string): boolean
-  /** True when a server's instructions are the accepted ones, or are accepted by being seen first */
-  introduces(server: ServerSettings, instructions: string): boolean
+  /** True when a server's instructions are the accepted ones, or are accepted by being seen first, of an instance those alone */
+  introduces(server: ServerSettings, instance: InstanceId | null, instructions: string): boolean
   /**
    * Tells where hosts may see something else of a server's lists than before by nothing that it said: another acceptance, or other
    * rules. Until the returned function is called.

@@ -219,7 +219,7 @@ export class RegisteredServer implements AsyncDisposable {
 
   detail(caller: Caller): ServerDetail {
     const said = this.#slots.get(caller.principal.id)?.tools?.instructions ?? null
-    const isAccepted = said !== null && this.#ports.governor.introduces(this.settings, said)
+    const isAccepted = said !== null && this.#ports.governor.introduces(this.settings, null, said)
     return {
       ...this.view(caller),
       ...this.#ports.describe(this.settings),

@@ -138,12 +138,13 @@ export class Governors implements AsyncDisposable {
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
       offers: (server, instance, method) =>
         ledger.standing(server.name, instance, 'method', method).state === 'accepted',
-      introduces: (server, instructions) => surfaces.introductions.passes(server, instructions),
+      introduces: (...introduced) => surfaces.introductions.passes(...introduced),
       watch: (...watch) => watchers.add(...watch),
       confide: (...told) => confided.add(...told),
       forget: (instance) => {
         for (const look of this.#looks) if (look.instance === instance) look.isGone = true
         ledger.forget(instance)
+        surfaces.introductions.forget(instance)
         approvals.endSession(instance) // a control call's session is its instance
       },
     }

@@ -130,7 +130,7 @@ export class Surfaces {
     const isFull = listed >= this.#ports.toolLimit()
     const isFirst = ledger.accepted(server.name) === null
     const identity = { serverVersion: server.version, codeDigest }
-    const isLiar = rest !== null && this.introductions.isTwofold(server.name, identity, rest)
+    const isLiar = rest !== null && this.introductions.isTwofold(instance, rest)
     if (isFirst && rest !== null && server.acceptance === 'first-use' && !isLiar)
       await this.#accept(seen, rest, 'first-use')
     const accepted = ledger.accepted(server.name)
@@ -285,7 +285,6 @@ export class Surfaces {
       },
       evidence,
     )
-    this.introductions.accepted(server.name)
     accepted(server.name, declarationVersion)
     emit(acceptance(server.name, by, new Map(fresh)))
   }

@@ -189,7 +189,7 @@ export class SessionBoundary {
       declineTask: this.#declineTask,
       ownsTask: (id) => this.#calls.tasks.owns(id),
       confide: (values) => ports.governor.confide(server.name, caller.principal.id, values),
-      introduces: (instructions) => ports.governor.introduces(server, instructions),
+      introduces: (instructions) => ports.governor.introduces(server, this.#options.instance(), instructions),
       shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
       isKnown: (...entry) => this.#surface.isKnown(...entry),
       offers: (method) => ports.governor.offers(server, this.#options.instance(), method),
