@@ -6,6 +6,7 @@ import { Given } from './given.ts'
 import { noOf, refusal } from './no.ts'
 import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
 import { headOf, type Piece, pieceOf, summaryOf } from './question.ts'
+import { type Covered, covers, type StandingApproval, yesBy } from './standing-approval.ts'
 
 /** A question as the operator sees it. */
 export interface PendingApproval {
@@ -26,25 +27,6 @@ export interface PendingApproval {
   readonly deadlineMs: number
 }
 
-/** An approval that outlives its call. */
-export interface StandingApproval {
-  readonly id: string
-  /** This session's equal calls, or everybody's of that principal */
-  readonly scope: 'session' | 'policy'
-  readonly identity: string
-  readonly argumentsDigest: string
-  /** Of all that the server reads */
-  readonly repeatDigest: string
-  readonly principal: string
-  readonly session: string
-  /** What decided that it was to be asked; under another policy it is good for nothing */
-  readonly policyVersion: string
-  readonly trustEpoch: number
-  readonly by: string
-  /** Milliseconds on the approvals' own clock */
-  readonly expiresAt: number
-}
-
 /** What changes about approvals, for subscribed operators and for the record. */
 export type ApprovalHappening =
   | { readonly kind: 'asked'; readonly pending: PendingApproval }
@@ -63,9 +45,6 @@ export interface ApprovalOptions {
 
 /** Why a question ends that nobody has answered, or an approval, and the operator on whose word, or null. */
 export type QuestionEnd = Pick<Extract<ApprovalAnswer, { granted: false }>, 'by' | 'reason'>
-
-/** What of a question an approval is for. */
-type Covered = Omit<StandingApproval, 'id' | 'scope' | 'by' | 'expiresAt'>
 
 interface Open {
   readonly question: ApprovalQuestion
@@ -92,8 +71,7 @@ export class Approvals implements Approver {
 
   async ask(question: ApprovalQuestion, { signal, asked }: Waiting): Promise<ApprovalAnswer> {
     const stands = this.covering(question)
-    if (stands !== null)
-      return this.#given.add({ granted: true, approval: stands.id, scope: stands.scope, by: stands.by })
+    if (stands !== null) return this.#given.add(yesBy(stands))
     if (this.#options.listeners() === 0)
       return refusal(null, `${question.reason}, and no operator is listening for approvals`)
     if (!this.#hasRoom(question))
@@ -105,15 +83,7 @@ export class Approvals implements Approver {
 
   /** The approval that stands for a call, or null: then it is asked for. */
   covering(question: Covered): StandingApproval | null {
-    for (const approval of this.standing()) {
-      // Which is of the arguments, too, and not of the token that `params` of other methods than tools/call have among them.
-      if (approval.repeatDigest !== question.repeatDigest || approval.identity !== question.identity) continue
-      if (approval.principal !== question.principal || approval.trustEpoch !== question.trustEpoch) continue
-      if (approval.policyVersion !== question.policyVersion) continue
-      if (approval.scope === 'session' && approval.session !== question.session) continue
-      return approval
-    }
-    return null
+    return this.standing().find((approval) => covers(approval, question)) ?? null
   }
 
   /** The questions that wait, oldest first. */
@@ -149,20 +119,28 @@ export class Approvals implements Approver {
   }
 
   /**
-   * Says yes, on record already; false when nothing of that id waits any more. What was drafted for more than one call is a yes to
-   * equal ones that wait, too, and stands even then, since it was said and written, unless what it stood on has ended meanwhile.
+   * Says yes, on record already; false when nothing of that id waits any more. What was drafted for more than one call
+   * stands even then, since it was said and written, unless what it stood on has ended meanwhile.
    */
   approve(id: string, by: string, drafted: StandingApproval | null): boolean {
     const stands = drafted !== null && this.#drafted.delete(drafted)
     if (stands) this.#standing.set(id, drafted)
     const open = this.#open.get(id)
     const scope = drafted?.scope ?? 'once'
-    const yes = (): ApprovalAnswer => this.#given.add({ granted: true, approval: id, scope, by })
-    open?.settle(yes())
-    if (stands)
-      for (const { question, settle } of this.#open.values())
-        if (this.covering(question)?.id === id) settle(yes())
+    open?.settle(this.#given.add({ granted: true, approval: id, scope, by }))
     return open !== undefined || stands
+  }
+
+  /** The questions that wait to which this approval is the answer, too: `cover` gives it, in the turn of each. */
+  coveredBy(approval: StandingApproval): readonly string[] {
+    return [...this.#open].flatMap(([id, { question }]) => (covers(approval, question) ? [id] : []))
+  }
+
+  /** Says yes to a question that waits, where an approval stands for it by now. */
+  cover(id: string): void {
+    const open = this.#open.get(id)
+    const stands = open === undefined ? null : this.covering(open.question)
+    if (stands !== null) open?.settle(this.#given.add(yesBy(stands)))
   }
 
   /** Says no; false when nothing of that id waits. */

@@ -37,6 +37,25 @@ test.each([
   await client.call('daemon/shutdown', {})
 })
 
+test('an approval that stands ends where the clock is put back behind the last record, though not behind it', async () => {
+  const at = await place(config)
+  onTestFinished(() => at[Symbol.asyncDispose]())
+  using clock = openClock(at.folder)
+  const env = { LD_PRELOAD: clock.library, SALLYPORT_CLOCK: clock.path }
+  const minute = 60_000
+  const first = await serve(at, env)
+  await approved(first.client)
+  await endServe(first)
+  const left: number[] = []
+  for (const minutes of [50, 1]) {
+    clock.set(minutes * minute)
+    const again = await serve(at, env)
+    left.push((await again.client.call('approvals/list', {})).standing.length)
+    await endServe(again)
+  }
+  expect(left).toEqual([1, 0])
+})
+
 test('a clock that is a year ahead as a daemon starts takes away nothing of what journal.keep_days keeps', async () => {
   const at = await place(configOf({ plain: fixture('echo') }, { journal: { keep_days: 30 } }))
   onTestFinished(() => at[Symbol.asyncDispose]())

@@ -1,5 +1,5 @@
 // What the journal adds up to, while it is read and while it is written: one fold, so that a restart comes to the same.
-import type { StandingApproval } from '../../call/approve.ts'
+import type { StandingApproval } from '../../call/standing-approval.ts'
 import type { Fact, SavedLedger } from '../../call/facts.ts'
 import type { Ledger } from '../../call/ledger.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
@@ -47,12 +47,20 @@ export class Past implements Foldable {
   readonly #open = new BriefMap<Body>()
   readonly #standing = new Map<string, Stored>()
   readonly #applied = new Map<string, Applied>()
+  /** Latest time of what was read behind the last snapshot, which is written before a segment begins: a record of its own */
+  #latest = ''
 
   constructor(ledger: Ledger) {
     this.ledger = ledger
   }
 
-  fold({ type, body, seq }: Pick<Durable, 'type' | 'body' | 'seq'>): void {
+  fold({
+    type,
+    body,
+    seq,
+    at = '',
+  }: Pick<Durable, 'type' | 'body' | 'seq'> & { readonly at?: string }): void {
+    if (at > this.#latest) this.#latest = at
     if (factTypes.has(type)) this.ledger.apply({ type, body } as Fact)
     const said = body as Body
     switch (type) {
@@ -98,11 +106,12 @@ export class Past implements Foldable {
   }
 
   /**
-   * Approvals that outlive sessions, on the clock whose present is `now`. One that the wall clock has not come to yet is over: it
-   * was put back, nobody knows how far, and what is left would be so much longer than what was granted.
+   * Approvals that outlive sessions, on the clock whose present is `now`. Where the wall clock has not come yet to what was
+   * written, they are over: it was put back, nobody knows how far, and what is left would be so much longer than what was granted.
    */
   standing(now: number): readonly StandingApproval[] {
     const wallNow = Date.now()
+    if (new Date(wallNow).toISOString() < this.#latest) return []
     return [...this.#standing.values()]
       .filter(({ scope }) => scope === 'policy')
       .flatMap(({ granted_at, expires_at, ...approval }) =>

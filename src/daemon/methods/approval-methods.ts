@@ -1,5 +1,6 @@
 // The operator's answers: questions that wait, approvals that stand, and the subscription that makes calls wait at all.
-import type { PendingApproval, StandingApproval } from '../../call/approve.ts'
+import type { PendingApproval } from '../../call/approve.ts'
+import type { StandingApproval } from '../../call/standing-approval.ts'
 import type { Permit } from '../../call/permit.ts'
 import { SallyportError } from '../../errors.ts'
 import type { OperatorMethods } from '../../rpc/protocol.ts'
@@ -59,6 +60,9 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
           throw error
         })
         if (!approvals.approve(id, caller.principal.id, drafted)) throw notWaiting(id)
+        // Whoever is saying no to one of them is heard first.
+        for (const other of drafted === null ? [] : approvals.coveredBy(drafted))
+          void inTurnOf(other, () => Promise.resolve(approvals.cover(other)))
         return { id, scope }
       }),
     'approvals/deny': ({ id, reason = '' }, { caller }) =>

@@ -2,7 +2,7 @@
 import { digestOf } from '../../call/canonical.ts'
 import { canonical, expectReadAlike, expectValid, invalid, type Said } from '../../call/expect.ts'
 import type { Standing } from '../../call/ports.ts'
-import type { StandingApproval } from '../../call/approve.ts'
+import type { StandingApproval } from '../../call/standing-approval.ts'
 import { repeatDigest } from '../../call/repeat.ts'
 import { isProvisional } from '../../call/trust.ts'
 import { SallyportError } from '../../errors.ts'

@@ -1,4 +1,5 @@
 // A yes that an operator takes back before its call has a permit: nothing is sent by it.
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { EventLog } from '../../../src/daemon/events.ts'
 import { approvalMethods } from '../../../src/daemon/methods/approval-methods.ts'
@@ -39,3 +40,42 @@ test.each(['once', 'session', 'policy'] as const)(
     expect(refusal).toMatchObject({ reason: expect.stringContaining('on second thoughts') })
   },
 )
+
+test('a no that is being recorded is heard before the yes to an equal question answers it, too', async () => {
+  await using at = await stage('over the control socket', { echo: 'ask' })
+  const { governance } = at.governed
+  const methods = approvalMethods({ governance, events: new EventLog() })
+  governance.listen()
+  const made = [at.call('echo', { text: 'x' }), at.call('echo', { text: 'x' })]
+  const [yes = '', no = ''] = await eventually(() => {
+    const ids = governance.approvals.pending().map(({ id }) => id)
+    return ids.length === 2 && ids
+  })
+  const begun = methods['approvals/approve']({ id: yes, scope: 'policy' }, operator)
+  // As long as a slow disk takes for a record of it
+  const denied = new Promise((resolve, reject) => {
+    const { recorder } = governance
+    const record = recorder.record.bind(recorder)
+    recorder.record = async (...said) => {
+      const done = await record(...said)
+      if (said[0] === 'approval.denied') await Promise.resolve(begun).then(() => setTimeout(50))
+      return done
+    }
+    Promise.resolve(methods['approvals/deny']({ id: no, reason: 'never' }, operator)).then(resolve, reject)
+  })
+  await Promise.all([begun, denied])
+  expect(await Promise.all(made)).toEqual([null, 'ERR_APPROVAL_DENIED'])
+})
+
+test('a yes to equal questions answers those that nobody says no to', async () => {
+  await using at = await stage('over the control socket', { echo: 'ask' })
+  const { governance } = at.governed
+  const methods = approvalMethods({ governance, events: new EventLog() })
+  governance.listen()
+  const made = [at.call('echo', { text: 'x' }), at.call('echo', { text: 'x' })]
+  const id = await eventually(
+    () => governance.approvals.pending().length === 2 && governance.approvals.pending()[0]?.id,
+  )
+  await methods['approvals/approve']({ id, scope: 'policy' }, operator)
+  expect(await Promise.all(made)).toEqual([null, null])
+})
