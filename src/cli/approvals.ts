@@ -5,7 +5,7 @@ import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
 import type { PendingApproval, SettledApproval } from '../rpc/governed.ts'
-import { hanging, hint, paint, printJson, printTable, visible } from './output.ts'
+import { hanging, hint, jsonText, paint, printJson, printPiece, printTable, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -83,18 +83,18 @@ async function watch(client: Client, options: ApprovalsOptions, signal: AbortSig
   }
   try {
     for await (const { method, params } of client.approvals({ signal: watching, subscribed })) {
-      if (options.json === true) printJson({ method, params })
+      if (options.json === true) await printPiece(jsonText({ method, params }), { signal })
       else if (method === 'approvals/settled') {
         open.get(params.id)?.abort()
         open.delete(params.id)
-        process.stdout.write(`${settledLine(params)}\n`)
+        await printPiece(`${settledLine(params)}\n`, { signal })
       } else if (asks) {
         const gone = new AbortController()
         open.set(params.id, gone)
         const asking = { person, signal: AbortSignal.any([gone.signal, watching]), leave }
         // One question at a time; each ends when somebody else has answered it.
         turn = turn.then(() => put(client, params, options, asking))
-      } else process.stdout.write(`${await asked(client, params, options, signal)}\n`)
+      } else await printPiece(`${await asked(client, params, options, signal)}\n`, { signal })
     }
   } finally {
     over.abort() // a question that is still put would keep the terminal, and nobody takes its answer

@@ -7,7 +7,7 @@ import { beginning } from '../journal/segments.ts'
 import type { AuditAnchor, AuditRecord } from '../rpc/governed.ts'
 import { wholeNumber } from './number.ts'
 import { newOut } from './out.ts'
-import { hint } from './output.ts'
+import { hint, printPiece } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -52,7 +52,7 @@ async function exportAll(
     if (last === null && from === after) from = begunBehind(after, records)
     expectWhole(from, records)
     const text = held.lines(records)
-    if (file === null) await written(text)
+    if (file === null) await printPiece(text, { signal })
     else await file.write(text)
     if (held.flaw !== null) throw held.flaw
     from = records.at(-1)?.seq ?? head.seq
@@ -130,12 +130,6 @@ const otherEnd = (seq: number): SallyportError =>
     `what was read does not end with record ${seq} as the daemon wrote it: the journal was changed, and what was exported is none of it to go by; sallyport audit verify says where`,
     { seq },
   )
-
-/** What stdout does not take ends this process, which then has no anchor to say. */
-const written = (text: string): Promise<void> =>
-  new Promise((resolve) => {
-    process.stdout.write(text, (error) => void (error ?? resolve()))
-  })
 
 /** The record in the form of the journal: what holds a batch stands in the last of it. */
 const lineOf = ({ prev, hash, mac, ...record }: AuditRecord): string =>

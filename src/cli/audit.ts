@@ -6,7 +6,7 @@ import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { registerExport } from './audit-export.ts'
 import { registerVerify } from './audit-verify.ts'
 import { wholeNumber } from './number.ts'
-import { paint, printFields, printJson, visible, visibleJson } from './output.ts'
+import { paint, printFields, printJson, printPiece, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 import { wordFor } from './word.ts'
@@ -49,11 +49,12 @@ function registerTail(audit: Command): void {
           ...(call === undefined ? {} : { call }),
         }
         if (follow === true)
-          for await (const record of client.audit({ ...query, signal })) say(record, options)
+          for await (const record of client.audit({ ...query, signal }))
+            await printPiece(lineOf(record, options), { signal })
         else {
           const result = await queryAll(client, query, signal)
           if (options.json === true) printJson(result)
-          else result.records.forEach((record) => say(record, options))
+          else for (const record of result.records) await printPiece(lineOf(record, options), { signal })
         }
       }),
     )
@@ -94,15 +95,15 @@ async function queryAll(
   return { records, more, head: last.head, lacking }
 }
 
-function say(record: AuditRecord, { json }: ReachOptions): void {
-  if (json === true) return void process.stdout.write(`${visibleJson(record)}\n`)
+function lineOf(record: AuditRecord, { json }: ReachOptions): string {
+  if (json === true) return `${visibleJson(record)}\n`
   const { seq, at, type, body } = record
   const fields = Object.entries({ ...(body as object) }).flatMap(([key, value]) => {
     const words = told.has(key) ? wordsOf(key, value) : null
     return words === null ? [] : [`${key}=${words}`]
   })
   const line = visible(fields.join(' '))
-  process.stdout.write(`${paint('dim', `${at.slice(0, 23)} #${seq}`)} ${paint('bold', type)} ${line}\n`)
+  return `${paint('dim', `${at.slice(0, 23)} #${seq}`)} ${paint('bold', type)} ${line}\n`
 }
 
 /** A value in one line: of a list the names in it, as many as can be taken in; null where there is nothing to say. */

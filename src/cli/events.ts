@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
 import type { SallyportEvent } from '../rpc/protocol.ts'
 import { wholeNumber } from './number.ts'
-import { paint, visible, visibleJson } from './output.ts'
+import { paint, printPiece, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -19,7 +19,7 @@ export function registerEvents(program: Command): void {
       reach(options, 'any', async ({ client, signal }) => {
         const since = options.since === undefined ? {} : { since: options.since }
         for await (const event of client.events({ ...since, signal }))
-          process.stdout.write(`${options.json === true ? visibleJson(event) : line(event)}\n`)
+          await printPiece(`${options.json === true ? visibleJson(event) : line(event)}\n`, { signal })
       }),
     )
 }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
 import { wholeNumber } from './number.ts'
-import { hint, printJson, visible, visibleJson } from './output.ts'
+import { hint, printJson, printPiece, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -22,13 +22,15 @@ export function registerLogs(program: Command): void {
         const { lines } = options
         if (options.follow === true) {
           for await (const line of client.logs(name, { lines, signal, lost: sayLost }))
-            if (options.json === true) process.stdout.write(`${visibleJson({ server: name, line })}\n`)
-            else print(line)
+            await printPiece(
+              options.json === true ? `${visibleJson({ server: name, line })}\n` : shown(line),
+              { signal },
+            )
           return
         }
         const result = await client.call('servers/logs', { server: name, lines }, { signal })
         if (options.json === true) return printJson(result)
-        result.lines.forEach(print)
+        for (const line of result.lines) await printPiece(shown(line), { signal })
         if (result.dropped > 0)
           hint(`${result.dropped} bytes before these are no longer kept, or have no room here`)
       }),
@@ -37,9 +39,7 @@ export function registerLogs(program: Command): void {
 
 const sayLost = (count: number): void => hint(`${count} lines went by here, since these were read too slowly`)
 
-function print(line: string): void {
-  process.stdout.write(`${process.stdout.isTTY ? visible(line) : line}\n`)
-}
+const shown = (line: string): string => `${process.stdout.isTTY ? visible(line) : line}\n`
 
 function count(text: string): number {
   const value = wholeNumber(text, 0, 100_000)

@@ -1,5 +1,6 @@
 // What people read: tables without clutter, colour only where it is wanted, and nothing that a server could smuggle in.
 import { styleText } from 'node:util'
+import { unlessAborted } from '../lib/deadline.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -91,8 +92,24 @@ export function printFields(fields: readonly (readonly [string, string | readonl
 
 /** Prints the RPC's own shape. */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${visibleJson(value, process.stdout.isTTY ? 2 : 0)}\n`)
+  process.stdout.write(jsonText(value))
 }
+
+/** The same as a text, which `printJson` prints. */
+export const jsonText = (value: unknown): string => `${visibleJson(value, process.stdout.isTTY ? 2 : 0)}\n`
+
+/**
+ * Writes one piece of many, and resolves once stdout has taken it: whoever reads slowly holds back who tells, and nothing piles
+ * up here. Throws the signal's reason as soon as that aborts.
+ */
+export const printPiece = (text: string, { signal }: { readonly signal: AbortSignal }): Promise<void> =>
+  unlessAborted(written(text), signal)
+
+/** What stdout does not take ends this process, which then has nothing more to say. */
+const written = (text: string): Promise<void> =>
+  new Promise((resolve) => {
+    process.stdout.write(text, (error) => void (error ?? resolve()))
+  })
 
 let done: string | null = null
 

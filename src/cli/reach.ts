@@ -41,6 +41,8 @@ export async function reach(
     await act({ client, signal: interrupted.signal })
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+    // Once that is told: what nobody reads of stdout would keep this process.
+    if (interrupted.signal.aborted) setImmediate(() => process.exit())
   }
   interrupted.signal.throwIfAborted()
 }
