@@ -1,5 +1,6 @@
 // `sallyport audit`: what was decided and done, by whom, and whether the record of it is whole.
 import type { Command } from 'commander'
+import { allPages } from '../client/audit-pages.ts'
 import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
 import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
@@ -77,22 +78,9 @@ function registerShow(audit: Command): void {
 }
 
 /** The last records that match, however many answers they take. */
-async function queryAll(
-  client: Client,
-  query: AuditQuery & { readonly limit: number },
-  signal: AbortSignal,
-): Promise<AuditPage> {
-  const last = await client.call('audit/query', query, { signal })
-  let [records, more, lacking] = [last.records, last.more, last.lacking]
-  while (more) {
-    const [first] = records
-    const page = { ...query, limit: query.limit - records.length, before: first?.seq ?? 0 }
-    const before = await client.call('audit/query', page, { signal })
-    records = [...before.records, ...records]
-    lacking = [...before.lacking, ...lacking]
-    more = before.more && before.records.length > 0
-  }
-  return { records, more, head: last.head, lacking }
+async function queryAll(client: Client, query: AuditQuery, signal: AbortSignal): Promise<AuditPage> {
+  const ask = (page: AuditQuery): Promise<AuditPage> => client.call('audit/query', page, { signal })
+  return allPages(await ask(query), query, ask)
 }
 
 function lineOf(record: AuditRecord, { json }: ReachOptions): string {

@@ -5,8 +5,9 @@ import { dial } from '../rpc/dial.ts'
 import type { Caller } from '../rpc/dial.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import type { Hello, OperatorMethods, SallyportEvent } from '../rpc/protocol.ts'
-import type { AuditRecord } from '../rpc/governed.ts'
+import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
+import { allPages } from './audit-pages.ts'
 import { notifications, notificationsOf, type Notification } from './notifications.ts'
 
 /** Which daemon to reach, and on which of its sockets. */
@@ -139,15 +140,26 @@ export class Client implements AsyncDisposable {
     yield* news
   }
 
-  /** Records of the journal that match, the last `limit` first, then as they come, on a connection of their own. */
+  /**
+   * Records of the journal that match, the last `limit` first, however many answers they take, then as they come, on a connection
+   * of their own.
+   */
   async *audit({
     signal,
     ...query
   }: Waiting & OperatorMethods['audit/query']['params'] = {}): AsyncGenerator<AuditRecord> {
     await using caller = await dial(this.#caller.path, { signal })
     const news = notifications(caller, 'audit/record', { signal })
-    const past = await caller.call('audit/query', { ...query, follow: true }, { signal })
-    yield* (past as OperatorMethods['audit/query']['result']).records
+    const past = (await caller.call(
+      'audit/query',
+      { ...query, follow: true },
+      { signal },
+    )) as OperatorMethods['audit/query']['result']
+    // What has no room in an answer that begins with the oldest is followed.
+    const isFollowed = query.from === 'oldest' && query.before === undefined
+    // Not asked where the news come in: nothing is read there while they wait.
+    const ask = (page: AuditQuery): Promise<AuditPage> => this.call('audit/query', page, { signal })
+    yield* (isFollowed ? past : await allPages(past, query, ask)).records
     yield* news
   }
 
