@@ -4,6 +4,7 @@ import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
 import { flawOfBatch, type Position } from '../journal/record.ts'
 import { beginning } from '../journal/segments.ts'
+import { visibleJsonText } from '../lib/visible-json.ts'
 import type { AuditAnchor, AuditRecord } from '../rpc/governed.ts'
 import { wholeNumber } from './number.ts'
 import { newOut } from './out.ts'
@@ -52,7 +53,7 @@ async function exportAll(
     if (last === null && from === after) from = begunBehind(after, records)
     expectWhole(from, records)
     const text = held.lines(records)
-    if (file === null) await printPiece(text, { signal })
+    if (file === null) await printPiece(shown(text), { signal })
     else await file.write(text)
     if (held.flaw !== null) throw held.flaw
     from = records.at(-1)?.seq ?? head.seq
@@ -63,6 +64,9 @@ async function exportAll(
   await file?.keep()
   return last
 }
+
+/** Who keeps what is exported has it byte for byte; on a terminal it is read, and must not act on that. */
+const shown = (text: string): string => (process.stdout.isTTY ? visibleJsonText(text) : text)
 
 /** Number of the record before the first that is left behind `after`. */
 function begunBehind(after: number, [first]: readonly AuditRecord[]): number {

@@ -5,8 +5,9 @@ import type { CallResult } from '../rpc/protocol.ts'
 import { isJson } from '../lib/is-json.ts'
 import { members } from '../lib/json-scan.ts'
 import { RawJson } from '../lib/raw-json.ts'
+import { visibleJsonText } from '../lib/visible-json.ts'
 import { wholeNumber } from './number.ts'
-import { isDone, printJson, visible } from './output.ts'
+import { isDone, printJson, visibleLines } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -31,8 +32,10 @@ export function registerCall(program: Command): void {
         const params = { server, tool, arguments: given, ...timeout }
         const answer = await client.callText('tools/call', params, { signal })
         const result = JSON.parse(answer.raw) as CallResult
+        const { isTTY } = process.stdout
         isDone(`${server} ${tool} was called (${result.call_id})`)
-        if (options.json === true) process.stdout.write(`${answer.raw}\n`)
+        if (options.json === true)
+          process.stdout.write(`${isTTY ? visibleJsonText(answer.raw) : answer.raw}\n`)
         else print(result)
         if (result.metadata.truncated) process.stderr.write(`${cutNotice(result)}\n`)
         if (result.type === 'error') process.exitCode = 1
@@ -77,13 +80,13 @@ function onOneLine(json: string): string {
 // Text of the answer as text, since that is what people read; everything else as JSON.
 function print({ type, data, error_text }: CallResult): void {
   if (type === 'error')
-    return void process.stderr.write(`${lines(error_text ?? 'the tool failed', process.stderr)}\n`)
+    return void process.stderr.write(`${visibleLines(error_text ?? 'the tool failed', process.stderr)}\n`)
   const content: unknown =
     typeof data === 'object' && data !== null ? Reflect.get(data, 'content') : undefined
   if (!Array.isArray(content)) return printJson(data)
   for (const item of content) {
     const text: unknown = Reflect.get(Object(item), 'text')
-    if (typeof text === 'string') process.stdout.write(`${lines(text, process.stdout)}\n`)
+    if (typeof text === 'string') process.stdout.write(`${visibleLines(text, process.stdout)}\n`)
     else printJson(item)
   }
 }
@@ -92,11 +95,6 @@ function cutNotice({ metadata: { output_path } }: CallResult): string {
   const whole =
     output_path === null ? 'the rest could not be kept' : `all of it, as JSON, is in ${output_path}`
   return `sallyport: this is only the beginning, as output.result_bytes says; ${whole}`
-}
-
-// To a pipe byte for byte; on a terminal nothing that a server wrote may act on it.
-function lines(text: string, { isTTY }: { readonly isTTY: boolean }): string {
-  return isTTY ? text.split('\n').map(visible).join('\n') : text
 }
 
 function timeoutFrom(text: string): number {

@@ -1,9 +1,10 @@
 // `sallyport events`: what happens in the daemon, as it happens.
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
+import { visibleJson } from '../lib/visible-json.ts'
 import type { SallyportEvent } from '../rpc/protocol.ts'
 import { wholeNumber } from './number.ts'
-import { paint, printPiece, visible, visibleJson } from './output.ts'
+import { paint, printPiece, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 

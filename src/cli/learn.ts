@@ -13,6 +13,7 @@ import { interruption } from './interruption.ts'
 import { replaceOut } from './out.ts'
 import { hint, visible } from './output.ts'
 import { counted } from '../lib/counted.ts'
+import { visibleJson } from '../lib/visible-json.ts'
 import { collect } from './repeated.ts'
 import { parseTarget } from './target.ts'
 
@@ -101,7 +102,7 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
   })
   interrupted[Symbol.dispose]()
   if (out !== undefined) await replaceOut(out, learned.text, 0o600)
-  if (flags.json === true) process.stdout.write(`${JSON.stringify(asJson(learned), null, 2)}\n`)
+  if (flags.json === true) process.stdout.write(`${visibleJson(asJson(learned), 2)}\n`)
   else if (out === undefined) process.stdout.write(learned.text)
   for (const line of summaryOf(learned)) hint(visible(line))
   process.exitCode = isGreen(verdictOf(learned) ?? 'error') ? 0 : verificationFailed

@@ -1,8 +1,9 @@
 // `sallyport logs NAME`: what a server wrote to stderr.
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
+import { visibleJson } from '../lib/visible-json.ts'
 import { wholeNumber } from './number.ts'
-import { hint, printJson, printPiece, visible, visibleJson } from './output.ts'
+import { hint, printJson, printPiece, visibleLines } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -39,7 +40,7 @@ export function registerLogs(program: Command): void {
 
 const sayLost = (count: number): void => hint(`${count} lines went by here, since these were read too slowly`)
 
-const shown = (line: string): string => `${process.stdout.isTTY ? visible(line) : line}\n`
+const shown = (line: string): string => `${visibleLines(line, process.stdout)}\n`
 
 function count(text: string): number {
   const value = wholeNumber(text, 0, 100_000)

@@ -1,6 +1,7 @@
 // What people read: tables without clutter, colour only where it is wanted, and nothing that a server could smuggle in.
 import { styleText } from 'node:util'
 import { unlessAborted } from '../lib/deadline.ts'
+import { visibleJson } from '../lib/visible-json.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -21,6 +22,10 @@ export function visible(text: string): string {
     return code <= 0xff ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`
   })
 }
+
+/** Lines that others wrote: to a pipe byte for byte, and on a terminal nothing of them may act on it. */
+export const visibleLines = (text: string, { isTTY }: { readonly isTTY: boolean }): string =>
+  isTTY ? text.split('\n').map(visible).join('\n') : text
 
 /**
  * Breaks a text where the terminal's line ends and goes on indented, after `used` columns of the first line: what others
@@ -125,14 +130,6 @@ export function printDone(words: string, result: unknown, json: boolean | undefi
   if (json === true) printJson(result)
   else hint(words)
 }
-
-/** A value as JSON in which what JSON leaves as it is, and a terminal obeys, stands as an escape. */
-export const visibleJson = (value: unknown, space = 0): string =>
-  JSON.stringify(value, null, space).replace(/[\x7f-\x9f\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu, (character) =>
-    Array.from({ length: character.length }, (_, n) => character.charCodeAt(n))
-      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
-      .join(''),
-  )
 
 /** A word to a person on stderr, beside the results; what is invisible in a line of it is made visible. */
 export function hint(text: string): void {

@@ -10,7 +10,9 @@ import { profileSearch, type ProfileSearch } from '../config/profile-layers.ts'
 import { lintProfile, type LintReport } from '../config/profile-lint.ts'
 import { formatProfile, listProfiles, showProfile } from '../config/profile-show.ts'
 import { loadProfile } from '../config/profile.ts'
+import { visibleJson } from '../lib/visible-json.ts'
 import { registerLearn } from './learn.ts'
+import { visibleLines } from './output.ts'
 import { findDenials } from '../sandbox/mounts/denials.ts'
 import { explainPath, sandboxUserOf } from '../sandbox/explain-path.ts'
 import { denialOf } from '../sandbox/mounts/mount-rules.ts'
@@ -96,8 +98,8 @@ function searchFor({ config }: ProfileOptions): ProfileSearch {
 
 /** The same shape for programs as for people, who get lines. */
 function print(options: ProfileOptions, value: unknown, lines: () => readonly string[]): void {
-  const text = options.json === true ? [JSON.stringify(value, null, 2)] : lines()
-  for (const line of text) process.stdout.write(`${line}\n`)
+  if (options.json === true) process.stdout.write(`${visibleJson(value, 2)}\n`)
+  else for (const line of lines()) process.stdout.write(`${visibleLines(line, process.stdout)}\n`)
 }
 
 function formatReport({ profile, valid, findings }: LintReport): readonly string[] {

@@ -209,6 +209,31 @@ describe('approvals --watch at a terminal', () => {
     }
   })
 
+  test('nor at a terminal, where it is passed on as it came: a pipe has it byte for byte', async () => {
+    const evil = '\u0085\u009b2J\u202e\u2066\u200b\u2028\u{e0041}'
+    // The fixture takes a line separator for the end of a line, but answers with one.
+    const args = JSON.stringify({ evil, b: 1, a: 2 }).replace('\u2028', '\\u2028')
+    const given = ['call', 'plain', 'echo', '--args', args, '--json']
+    const profile = join(at.folder, 'evil.yaml')
+    writeFileSync(
+      profile,
+      `{version: 1, name: evil, extends: offline, description: ${JSON.stringify(evil)}}`,
+      {
+        mode: 0o600,
+      },
+    )
+    for (const verb of [given, ['audit', 'export'], ['profile', 'show', profile, '--json']]) {
+      await using person = terminal(...verb)
+      expect(await person.status, person.screen()).toBe(0)
+      const shown = person.screen().replaceAll('\r\n', '\n')
+      expect(shown).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\p{Cf}\u2028]/u)
+      expect(shown).toContain('\\u0085\\u009b2J\\u202e\\u2066\\u200b\\u2028\\udb40\\udc41')
+    }
+    const [called, exported] = [await at.run(given), await at.run(['audit', 'export'])]
+    for (const { stdout } of [called, exported]) expect(stdout).toContain(evil)
+    expect(JSON.parse(called.stdout)).toMatchObject({ data: { structuredContent: { evil, b: 1, a: 2 } } })
+  })
+
   test('a watch without a terminal says that it takes no answer', async () => {
     const watcher = at.start(['approvals', '--watch'])
     const ended = once(watcher, 'exit')

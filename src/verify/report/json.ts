@@ -1,4 +1,5 @@
 // A report for programs; src/schema/verify.schema.json is its shape.
+import { visibleJson } from '../../lib/visible-json.ts'
 import {
   overall,
   type AssertionResult,
@@ -21,7 +22,7 @@ export const jsonReport = ({ version, reported, unusable }: Report): string => {
     unusable_drivers: unusable,
     verifications: all.map(verificationOf),
   }
-  return `${JSON.stringify(document, null, 2)}\n`
+  return `${visibleJson(document, 2)}\n`
 }
 
 const countsOf = (results: Parameters<typeof countOf>[0]): object => {

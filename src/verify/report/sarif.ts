@@ -1,6 +1,7 @@
 // A report as SARIF 2.1.0: a rule for each probe and assertion, a result for what did not hold, at the profile's line.
 import { isAbsolute, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { visibleJson } from '../../lib/visible-json.ts'
 import type { AssertionResult, Inspection, ProbeResult, Verdict, Verification } from '../result.ts'
 import {
   assertionFacts,
@@ -45,7 +46,7 @@ export const sarifReport = ({ version, folder, reported }: Report): string => {
       },
     ],
   }
-  return `${JSON.stringify(log, null, 2)}\n`
+  return `${visibleJson(log, 2)}\n`
 }
 
 const rulesOf = (all: readonly Verification[]): readonly { readonly id: string }[] => {

@@ -93,6 +93,13 @@ describe('json', () => {
     }
   })
 
+  test('says in escapes what a terminal obeys and JSON leaves as it is, and says the same', () => {
+    const server = 'a\u009b2J\u202e\u200b\u{e0041}\u2028'
+    const report = formats.json(reportOf(verification({ server })))
+    expect(report).not.toMatch(/[\u007f-\u009f\p{Cf}\u2028]/u)
+    expect(JSON.parse(report)).toMatchObject({ verifications: [{ server }] })
+  })
+
   test('counts errors apart from failures', () => {
     const { verdict, counts } = JSON.parse(formats.json(reportOf(verification(), mixed()))) as Record<
       string,
