@@ -8,6 +8,7 @@ import type { Hello, OperatorMethods, SallyportEvent } from '../rpc/protocol.ts'
 import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
 import { allPages } from './audit-pages.ts'
+import { greetingMs, inTime } from './in-time.ts'
 import { notifications, notificationsOf, type Notification } from './notifications.ts'
 
 /** Which daemon to reach, and on which of its sockets. */
@@ -32,32 +33,22 @@ interface Followed {
   readonly lost?: ((count: number) => void) | undefined
 }
 
-const helloDeadlineMs = 10_000
-
 /**
  * Connects and greets. Throws ERR_DAEMON_UNAVAILABLE where no daemon answers in time, ERR_NOT_AUTHORISED where this user
  * may not use the socket, ERR_DAEMON_PROTOCOL where the daemon speaks another protocol.
  */
 export async function connect({ at, signal }: ConnectOptions): Promise<Client> {
   const path = 'socket' in at ? at.socket : socketOf(at.runtimeDir, at.role ?? 'host')
-  const deadline = AbortSignal.timeout(helloDeadlineMs)
-  const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
-  try {
-    const caller = await dial(path, { signal: limit })
+  return inTime(path, greetingMs, signal, async (waiting) => {
+    const caller = await dial(path, waiting)
     try {
-      const hello = await caller.call('sallyport/hello', { protocol: protocolId }, { signal: limit })
+      const hello = await caller.call('sallyport/hello', { protocol: protocolId }, waiting)
       return new Client(caller, asHello(hello, path))
     } catch (error) {
       await caller[Symbol.asyncDispose]()
       throw error
     }
-  } catch (error) {
-    if (error !== deadline.reason) throw error
-    throw new SallyportError(
-      'ERR_DAEMON_UNAVAILABLE',
-      `${path} took the connection and said nothing for ${helloDeadlineMs} ms`,
-    )
-  }
+  })
 }
 
 /** A connection to a daemon. Disposing closes it; calls in flight fail and are cancelled at the daemon. */

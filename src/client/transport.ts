@@ -2,10 +2,11 @@
 import type { Socket } from 'node:net'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { SallyportError } from '../errors.ts'
-import { dial } from '../rpc/dial.ts'
+import { dial, type Caller } from '../rpc/dial.ts'
 import { LineBuffer } from '../rpc/line-buffer.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
+import { greetingMs, inTime } from './in-time.ts'
 
 /** Which server of which daemon to attach to. */
 export interface TransportOptions {
@@ -26,25 +27,40 @@ class SocketTransport implements Transport {
   onmessage?: Transport['onmessage']
   readonly #options: TransportOptions
   readonly #lines = new LineBuffer()
+  readonly #closing = new AbortController()
   #socket: Socket | null = null
 
   constructor(options: TransportOptions) {
     this.#options = options
   }
 
-  /** Attaches. Throws what the daemon refuses with: ERR_DAEMON_PROTOCOL where it speaks another protocol, ERR_SERVER_NOT_FOUND… */
+  /**
+   * Attaches. Throws what the daemon refuses with: ERR_DAEMON_PROTOCOL where it speaks another protocol, ERR_SERVER_NOT_FOUND…;
+   * ERR_DAEMON_UNAVAILABLE where it does not answer in time, ERR_CALL_CANCELLED where this is closed before it did.
+   */
   async start(): Promise<void> {
-    const { at, server, project } = this.#options
-    await using caller = await dial('socket' in at ? at.socket : runtimePaths(at.runtimeDir).hostSocket)
-    const params = { server, protocol: protocolId }
-    await caller.call('session/attach', project === undefined ? params : { ...params, project })
-    const { socket, head } = caller.handOver()
+    const { at } = this.#options
+    const path = 'socket' in at ? at.socket : runtimePaths(at.runtimeDir).hostSocket
+    const { socket, head } = await inTime(path, greetingMs, this.#closing.signal, (waiting) =>
+      this.#attach(path, waiting),
+    )
     this.#socket = socket
     socket.on('data', (chunk) => this.#receive(chunk))
     socket.on('error', (error) => this.onerror?.(error))
     socket.on('close', () => this.onclose?.())
     this.#receive(head)
     socket.resume()
+  }
+
+  async #attach(
+    path: string,
+    waiting: { readonly signal: AbortSignal },
+  ): Promise<ReturnType<Caller['handOver']>> {
+    const { server, project } = this.#options
+    await using caller = await dial(path, waiting)
+    const params = { server, protocol: protocolId }
+    await caller.call('session/attach', project === undefined ? params : { ...params, project }, waiting)
+    return caller.handOver()
   }
 
   /** Resolves once the daemon takes more. */
@@ -57,7 +73,12 @@ class SocketTransport implements Transport {
     await promise
   }
 
+  /** Ends the session, or the attempt to have one. */
   async close(): Promise<void> {
+    const { server } = this.#options
+    this.#closing.abort(
+      new SallyportError('ERR_CALL_CANCELLED', `the session with ${server} was closed before it began`),
+    )
     this.#socket?.destroySoon()
   }
 

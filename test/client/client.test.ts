@@ -1,4 +1,6 @@
 // The typed client and the MCP transport, against a real daemon and a real sandboxed server.
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connect } from '../../src/client/client.ts'
@@ -10,6 +12,7 @@ import { eventually } from '../support/eventually.ts'
 import { rawPeer, serveOn } from '../support/control.ts'
 import { following } from '../support/following.ts'
 import { handled } from '../support/handled.ts'
+import { ownDaemon } from '../support/own-daemon.ts'
 
 let at: TestDaemon
 beforeAll(async () => {
@@ -167,4 +170,28 @@ it('a transport to a server that is not there fails with the daemon’s code', a
   const mcp = new McpClient({ name: 'host', version: '1' })
   const transport = createTransport({ server: 'nobody', at: { runtimeDir: at.runtimeDir } })
   await expect(mcp.connect(transport)).rejects.toMatchObject({ code: 'ERR_SERVER_NOT_FOUND' })
+})
+
+describe('a daemon that takes the connection and says nothing', () => {
+  it('is told to a transport as it is to a client, and not waited for without end', async () => {
+    await using silent = await ownDaemon(() => undefined, { greets: false })
+    const expected = {
+      code: 'ERR_DAEMON_UNAVAILABLE',
+      message: expect.stringMatching(/ took the connection and said nothing for 10000 ms$/),
+    }
+    const transport = createTransport({ server: 'echo', at: silent })
+    const attempts = [handled(transport.start()), handled(connect({ at: silent }))]
+    for (const attempt of attempts) await expect(attempt).rejects.toMatchObject(expected)
+  })
+
+  it('leaves a transport that is closed meanwhile at once', async () => {
+    const asked = Promise.withResolvers<Socket>()
+    await using silent = await ownDaemon(({ socket }) => asked.resolve(socket), { greets: false })
+    const transport = createTransport({ server: 'echo', at: silent })
+    const starting = handled(transport.start())
+    const left = once(await asked.promise, 'close')
+    await transport.close()
+    await expect(starting).rejects.toMatchObject({ code: 'ERR_CALL_CANCELLED' })
+    await left
+  })
 })
