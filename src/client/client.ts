@@ -8,6 +8,7 @@ import type { Hello, OperatorMethods, SallyportEvent } from '../rpc/protocol.ts'
 import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
 import { allPages } from './audit-pages.ts'
+import { expectObject } from './expect-object.ts'
 import { greetingMs, inTime } from './in-time.ts'
 import { notifications, notificationsOf, type Notification } from './notifications.ts'
 
@@ -68,8 +69,7 @@ export class Client implements AsyncDisposable {
     params: OperatorMethods[M]['params'],
     { signal }: Waiting = {},
   ): Promise<OperatorMethods[M]['result']> {
-    const result = await this.#caller.call(method, params, { signal })
-    return result as OperatorMethods[M]['result'] // both sides named the protocol in the greeting
+    return ask(this.#caller, method, params, { signal })
   }
 
   /** Calls one method as `call` does, and gives the result's own text, in which no number was rounded. */
@@ -78,7 +78,9 @@ export class Client implements AsyncDisposable {
     params: OperatorMethods[M]['params'],
     { signal }: Waiting = {},
   ): Promise<RawJson> {
-    return this.#caller.callText(method, params, { signal })
+    const text = await this.#caller.callText(method, params, { signal })
+    if (!text.raw.startsWith('{')) expectObject(method, JSON.parse(text.raw))
+    return text
   }
 
   /**
@@ -92,7 +94,7 @@ export class Client implements AsyncDisposable {
   }: Waiting & Subscribing & { readonly since?: number } = {}): AsyncGenerator<SallyportEvent> {
     await using caller = await dial(this.#caller.path, { signal })
     const events = notifications(caller, 'events/event', { signal })
-    await caller.call('events/subscribe', since === undefined ? {} : { since }, { signal })
+    await ask(caller, 'events/subscribe', since === undefined ? {} : { since }, { signal })
     subscribed?.()
     yield* events
   }
@@ -104,8 +106,8 @@ export class Client implements AsyncDisposable {
   async *logs(server: string, { lines = 0, signal, lost }: Waiting & Followed = {}): AsyncGenerator<string> {
     await using caller = await dial(this.#caller.path, { signal })
     const news = notifications(caller, 'servers/log', { signal })
-    const past = await caller.call('servers/logs', { server, lines, follow: true }, { signal })
-    yield* (past as OperatorMethods['servers/logs']['result']).lines
+    const past = await ask(caller, 'servers/logs', { server, lines, follow: true }, { signal })
+    yield* past.lines
     for await (const { line, lost: count } of news) {
       if (count > 0) lost?.(count)
       yield line
@@ -121,11 +123,7 @@ export class Client implements AsyncDisposable {
   > {
     await using caller = await dial(this.#caller.path, { signal })
     const news = notificationsOf(caller, ['approvals/asked', 'approvals/settled'], { signal })
-    const { pending } = (await caller.call(
-      'approvals/subscribe',
-      {},
-      { signal },
-    )) as OperatorMethods['approvals/subscribe']['result']
+    const { pending } = await ask(caller, 'approvals/subscribe', {}, { signal })
     subscribed?.()
     for (const params of pending) yield { method: 'approvals/asked', params }
     yield* news
@@ -141,22 +139,28 @@ export class Client implements AsyncDisposable {
   }: Waiting & OperatorMethods['audit/query']['params'] = {}): AsyncGenerator<AuditRecord> {
     await using caller = await dial(this.#caller.path, { signal })
     const news = notifications(caller, 'audit/record', { signal })
-    const past = (await caller.call(
-      'audit/query',
-      { ...query, follow: true },
-      { signal },
-    )) as OperatorMethods['audit/query']['result']
+    const past = await ask(caller, 'audit/query', { ...query, follow: true }, { signal })
     // What has no room in an answer that begins with the oldest is followed.
     const isFollowed = query.from === 'oldest' && query.before === undefined
     // Not asked where the news come in: nothing is read there while they wait.
-    const ask = (page: AuditQuery): Promise<AuditPage> => this.call('audit/query', page, { signal })
-    yield* (isFollowed ? past : await allPages(past, query, ask)).records
+    const askFor = (page: AuditQuery): Promise<AuditPage> => this.call('audit/query', page, { signal })
+    yield* (isFollowed ? past : await allPages(past, query, askFor)).records
     yield* news
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#caller[Symbol.asyncDispose]()
   }
+}
+
+/** Both sides named the protocol in the greeting, by which the result has its shape. */
+async function ask<M extends keyof OperatorMethods>(
+  caller: Caller,
+  method: M,
+  params: OperatorMethods[M]['params'],
+  waiting: Waiting,
+): Promise<OperatorMethods[M]['result']> {
+  return expectObject(method, await caller.call(method, params, waiting)) as OperatorMethods[M]['result']
 }
 
 function socketOf(runtimeDir: string, role: 'host' | 'operator'): string {

@@ -1,6 +1,7 @@
 // Notifications of one connection as an async iterable that holds the daemon back instead of filling memory.
 import type { Caller } from '../rpc/dial.ts'
 import type { Notifications } from '../rpc/protocol.ts'
+import { expectObject } from './expect-object.ts'
 
 const highWater = 256
 
@@ -34,7 +35,7 @@ export function notificationsOf<N extends keyof Notifications>(
   let wake = Promise.withResolvers<void>()
   const stop = caller.listen((method, params) => {
     if (!names.some((name) => name === method)) return
-    queue.push({ method, params } as Notification<N>)
+    queue.push({ method, params: expectObject(method, params) } as Notification<N>)
     if (queue.length >= highWater) caller.pause()
     wake.resolve()
   })

@@ -142,8 +142,16 @@ export function parseReply(line: Buffer): Reply {
   if (typeof message['method'] === 'string')
     return { kind: 'notification', method: message['method'], params: message['params'] }
   const id = typeof message['id'] === 'number' ? message['id'] : null
-  if ('error' in message) return { kind: 'error', id, error: SallyportError.fromRpc(message['error']) }
+  if ('error' in message) return { kind: 'error', id, error: errorOf(message['error']) }
   return { kind: 'result', id, result: message['result'], text: () => resultText(line) }
+}
+
+function errorOf(error: unknown): SallyportError {
+  if (typeof fields(error)['message'] === 'string') return SallyportError.fromRpc(error)
+  return new SallyportError(
+    'ERR_DAEMON_PROTOCOL',
+    `the daemon answered with an error that is none: got ${JSON.stringify(error).slice(0, 80)}, expected an object with a message; use the sallyport of the daemon's version`,
+  )
 }
 
 function resultText(line: Buffer): RawJson {

@@ -195,3 +195,36 @@ describe('a daemon that takes the connection and says nothing', () => {
     await left
   })
 })
+
+describe('a daemon that answers with what is none of its protocol', () => {
+  it.each([
+    { error: 5 },
+    { error: null },
+    { error: { code: 1, message: { toString: 5 } } },
+    { result: null },
+    { result: [] },
+    { result: 'fine' },
+    {},
+  ])('is told as that: %j', async (members) => {
+    await using own = await ownDaemon(({ reply }) => reply(members))
+    await using client = await connect({ at: own })
+    const asked = [
+      client.call('servers/list', {}),
+      client.callText('servers/list', {}),
+      client.events().next(),
+      client.logs('any').next(),
+      client.approvals().next(),
+      client.audit().next(),
+    ].map((one) => handled<unknown>(one))
+    for (const one of asked) await expect(one).rejects.toMatchObject({ code: 'ERR_DAEMON_PROTOCOL' })
+  })
+
+  it('is told as that by who follows it, too', async () => {
+    await using own = await ownDaemon(({ socket, reply }) => {
+      reply({ result: { subscribed: true, seq: 0 } })
+      socket.write('{"jsonrpc":"2.0","method":"events/event","params":null}\n')
+    })
+    await using client = await connect({ at: own })
+    await expect(client.events().next()).rejects.toMatchObject({ code: 'ERR_DAEMON_PROTOCOL' })
+  })
+})
