@@ -9,7 +9,7 @@ import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
 import { allPages } from './audit-pages.ts'
 import { expectObject } from './expect-object.ts'
-import { greetingMs, inTime } from './in-time.ts'
+import { answerFrom, greetingAt, inTime } from './in-time.ts'
 import { notifications, notificationsOf, type Notification } from './notifications.ts'
 
 /** Which daemon to reach, and on which of its sockets. */
@@ -40,7 +40,7 @@ interface Followed {
  */
 export async function connect({ at, signal }: ConnectOptions): Promise<Client> {
   const path = 'socket' in at ? at.socket : socketOf(at.runtimeDir, at.role ?? 'host')
-  return inTime(path, greetingMs, signal, async (waiting) => {
+  return inTime(greetingAt(path), signal, async (waiting) => {
     const caller = await dial(path, waiting)
     try {
       const hello = await caller.call('sallyport/hello', { protocol: protocolId }, waiting)
@@ -63,13 +63,18 @@ export class Client implements AsyncDisposable {
     this.hello = hello
   }
 
-  /** Calls one method; every failure is a SallyportError with the daemon's code. The signal cancels it at the daemon. */
+  /**
+   * Calls one method; every failure is a SallyportError with the daemon's code. The signal cancels it at the daemon. Where it is
+   * one that a daemon answers out of what it knows, and 60 s bring no answer, it is ERR_DAEMON_UNAVAILABLE.
+   */
   async call<M extends keyof OperatorMethods>(
     method: M,
     params: OperatorMethods[M]['params'],
     { signal }: Waiting = {},
   ): Promise<OperatorMethods[M]['result']> {
-    return ask(this.#caller, method, params, { signal })
+    const deadline = answerFrom(this.#caller.path, method, params)
+    if (deadline === null) return ask(this.#caller, method, params, { signal })
+    return inTime(deadline, signal, (waiting) => ask(this.#caller, method, params, waiting))
   }
 
   /** Calls one method as `call` does, and gives the result's own text, in which no number was rounded. */

@@ -6,7 +6,7 @@ import { dial, type Caller } from '../rpc/dial.ts'
 import { LineBuffer } from '../rpc/line-buffer.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
-import { greetingMs, inTime } from './in-time.ts'
+import { greetingAt, inTime } from './in-time.ts'
 
 /** Which server of which daemon to attach to. */
 export interface TransportOptions {
@@ -41,7 +41,7 @@ class SocketTransport implements Transport {
   async start(): Promise<void> {
     const { at } = this.#options
     const path = 'socket' in at ? at.socket : runtimePaths(at.runtimeDir).hostSocket
-    const { socket, head } = await inTime(path, greetingMs, this.#closing.signal, (waiting) =>
+    const { socket, head } = await inTime(greetingAt(path), this.#closing.signal, (waiting) =>
       this.#attach(path, waiting),
     )
     this.#socket = socket

@@ -184,6 +184,29 @@ describe('a daemon that takes the connection and says nothing', () => {
     for (const attempt of attempts) await expect(attempt).rejects.toMatchObject(expected)
   })
 
+  it('is told to who asks for what it knows, also once it has greeted, and what may take long goes on', async () => {
+    await using silent = await ownDaemon(() => undefined)
+    await using client = await connect({ at: silent })
+    let isStarting = true
+    const starting = handled(
+      client.call('servers/start', { server: 'echo' }).finally(() => (isStarting = false)),
+    )
+    const asked = [
+      client.call('servers/list', {}),
+      client.call('servers/get', { server: 'echo' }),
+      client.call('tools/list', {}),
+      client.call('approvals/list', {}),
+    ].map((one) => handled<unknown>(one))
+    for (const one of asked)
+      await expect(one).rejects.toMatchObject({
+        code: 'ERR_DAEMON_UNAVAILABLE',
+        message: expect.stringMatching(/ did not answer \w+\/\w+ for 60000 ms: its daemon stands still/),
+      })
+    expect(isStarting).toBe(true)
+    await client[Symbol.asyncDispose]()
+    await expect(starting).rejects.toMatchObject({ code: 'ERR_DAEMON_UNAVAILABLE' })
+  })
+
   it('leaves a transport that is closed meanwhile at once', async () => {
     const asked = Promise.withResolvers<Socket>()
     await using silent = await ownDaemon(({ socket }) => asked.resolve(socket), { greets: false })
