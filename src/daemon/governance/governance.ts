@@ -24,6 +24,7 @@ import { type Applied, Past } from './past.ts'
 import { tellOperators } from './approval-events.ts'
 import type { Outfits } from '../machine/outfits.ts'
 import { JournalRecorder } from './recorder.ts'
+import { resume } from './resumed.ts'
 import { Surfaces } from './surfaces.ts'
 import { Watchers } from './watchers.ts'
 
@@ -178,8 +179,7 @@ export class Governance implements AsyncDisposable {
     keeping.keepHead()
     await governance.consequences.inherit(inherited.debts)
     ledger.measure(settings.trust) // a snapshot's tiers are of the thresholds of its day
-    for (const outcome of past.unfinished()) await governance.recorder.record('call.outcome', outcome)
-    for (const standing of past.standing(performance.now())) governance.approvals.restore(standing)
+    await resume(past, governance)
     return governance
   }
 

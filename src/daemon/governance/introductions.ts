@@ -10,6 +10,9 @@ export interface IntroductionPorts {
   readonly codeOf: (server: ServerSettings) => string
 }
 
+/** Processes that are known at once: more than can run */
+const mostTold = 16_384
+
 /** Knows what hosts were told by processes of servers of which nothing was accepted then. */
 export class Introductions {
   readonly #ports: IntroductionPorts
@@ -31,13 +34,20 @@ export class Introductions {
     if (server.acceptance !== 'first-use') return false
     if (instance === null) return true
     const told = this.#told.get(instance)
-    if (told === undefined) this.#told.set(instance, digest)
+    if (told === undefined) this.#tell(instance, digest)
     return told === undefined || told === digest
   }
 
   /** Whether a process says one thing to its host and another to us: what is accepted of it then is for a person to say. */
   isTwofold(instance: InstanceId, { isTwofold, instructionsDigest }: SeenRest): boolean {
     return isTwofold || (this.#told.get(instance) ?? instructionsDigest) !== instructionsDigest
+  }
+
+  /** Of processes that nobody tells the end of, as of those that only tell their era, the oldest go. */
+  #tell(instance: InstanceId, digest: string): void {
+    this.#told.set(instance, digest)
+    const [oldest] = this.#told.keys()
+    if (this.#told.size > mostTold && oldest !== undefined) this.#told.delete(oldest)
   }
 
   /** The process is gone. */

@@ -107,12 +107,19 @@ export class Past implements Foldable {
 
   /**
    * Approvals that outlive sessions, on the clock whose present is `now`. Where the wall clock has not come yet to what was
-   * written, they are over: it was put back, nobody knows how far, and what is left would be so much longer than what was granted.
+   * written, they are `over`: it was put back, nobody knows how far, and what is left would be so much longer than what was granted.
    */
-  standing(now: number): readonly StandingApproval[] {
+  standing(now: number): {
+    readonly standing: readonly StandingApproval[]
+    readonly over: readonly string[]
+  } {
     const wallNow = Date.now()
-    if (new Date(wallNow).toISOString() < this.#latest) return []
-    return [...this.#standing.values()]
+    if (new Date(wallNow).toISOString() < this.#latest) {
+      const over = [...this.#standing.keys()]
+      this.#standing.clear()
+      return { standing: [], over }
+    }
+    const standing = [...this.#standing.values()]
       .filter(({ scope }) => scope === 'policy')
       .flatMap(({ granted_at, expires_at, ...approval }) =>
         Date.parse(granted_at) <= wallNow
@@ -120,6 +127,7 @@ export class Past implements Foldable {
           : [],
       )
       .filter(({ expiresAt }) => expiresAt > now)
+    return { standing, over: [] }
   }
 
   /** Nobody tells that the time of an approval was over. */

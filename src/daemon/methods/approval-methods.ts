@@ -27,6 +27,8 @@ export interface ApprovalPorts {
 export function approvalMethods({ governance, events }: ApprovalPorts): MethodTable<Methods> {
   const { approvals, permits, recorder } = governance
   const inTurnOf = turnsByName()
+  /** Questions that somebody said no to, and that could not be recorded: they wait on, whatever is said to equal ones */
+  const unheard = new Set<string>()
   return {
     'approvals/list': () => ({
       pending: approvals.pending().map(pendingView),
@@ -59,10 +61,11 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
           approvals.drop(drafted)
           throw error
         })
+        unheard.delete(id)
         if (!approvals.approve(id, caller.principal.id, drafted)) throw notWaiting(id)
         // Whoever is saying no to one of them is heard first.
         for (const other of drafted === null ? [] : approvals.coveredBy(drafted))
-          void inTurnOf(other, () => Promise.resolve(approvals.cover(other)))
+          void inTurnOf(other, async () => unheard.has(other) || approvals.cover(other))
         return { id, scope }
       }),
     'approvals/deny': ({ id, reason = '' }, { caller }) =>
@@ -80,7 +83,10 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
           await allTheSame(recorder.record('approval.revoked', { id, ...by, reason }))
           return { id }
         }
-        await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })
+        const said = { ...aboutQuestion(governance, id), ...by, reason }
+        unheard.add(id)
+        await recorder.record('approval.denied', said)
+        unheard.delete(id)
         if (!approvals.deny(id, reason, caller.principal.id)) throw notWaiting(id)
         return { id }
       }),

@@ -31,7 +31,7 @@ test.each([
   past.fold(standing('a', 'files/resources/read@1#1'))
   past.fold(standing('b', 'files2/resources/read@1#1'))
   past.fold(quarantined(failure))
-  expect(past.standing(0).map(({ id }) => id)).toEqual(left)
+  expect(past.standing(0).standing.map(({ id }) => id)).toEqual(left)
 })
 
 test('an approval whose time is over is not kept', async () => {
@@ -47,5 +47,5 @@ test('an approval whose time is over is not kept', async () => {
   await new Promise((resolve) => setImmediate(resolve)) // what a turn has looked at lives as long as it
   collect()
   expect(kept.filter((body) => body.deref() !== undefined)).toEqual([])
-  expect(past.standing(0).map(({ id }) => id)).toEqual(['last'])
+  expect(past.standing(0).standing.map(({ id }) => id)).toEqual(['last'])
 })

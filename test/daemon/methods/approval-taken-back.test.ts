@@ -79,3 +79,33 @@ test('a yes to equal questions answers those that nobody says no to', async () =
   await methods['approvals/approve']({ id, scope: 'policy' }, operator)
   expect(await Promise.all(made)).toEqual([null, null])
 })
+
+test('a question to which a no could not be recorded waits on, whatever is said to an equal one', async () => {
+  await using at = await stage('over the control socket', { echo: 'ask' })
+  const { governance } = at.governed
+  const methods = approvalMethods({ governance, events: new EventLog() })
+  governance.listen()
+  const made = [at.call('echo', { text: 'x' }), at.call('echo', { text: 'x' })]
+  const [yes = '', no = ''] = await eventually(() => {
+    const ids = governance.approvals.pending().map(({ id }) => id)
+    return ids.length === 2 && ids
+  })
+  const { recorder } = governance
+  const record = recorder.record.bind(recorder)
+  recorder.record = async (...said) => {
+    if (said[0] !== 'approval.denied') return record(...said)
+    await setTimeout(50)
+    throw new Error('the disk is full')
+  }
+  const denied = methods['approvals/deny']({ id: no, reason: 'never' }, operator)
+  await Promise.all([
+    expect(denied).rejects.toThrow('the disk is full'),
+    methods['approvals/approve']({ id: yes, scope: 'policy' }, operator),
+  ])
+  expect(await made[0]).toBeNull()
+  await setTimeout(50)
+  expect(governance.approvals.pending().map(({ id }) => id)).toEqual([no])
+  recorder.record = record
+  await methods['approvals/deny']({ id: no, reason: 'never' }, operator)
+  expect(await made[1]).toBe('ERR_APPROVAL_DENIED')
+})
