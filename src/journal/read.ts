@@ -40,10 +40,12 @@ export async function queryJournal(directory: string, query: Query): Promise<Fou
   const found: JournalRecord[] = []
   let bytes = 0
   const isForward = query.from === 'oldest'
+  const firsts = new Firsts(directory)
   for (const segment of await segmentsFor(directory, query)) {
     await using file = await openSegment(directory, segment)
     if (file === null) continue
-    const end = Math.min(await sealedEnd(file.handle), (await beginsBehind(directory, segment)) - 1)
+    firsts.know(segment, await numberAt(file.handle, 0))
+    const end = Math.min(await sealedEnd(file.handle), (await firsts.behind(segment)) - 1)
     const lines = isForward ? linesBehind(file.handle, query.after) : linesBefore(file.handle, query.before)
     for await (const line of lines) {
       const record = recordOf(line)
@@ -98,15 +100,41 @@ async function beginsBy(directory: string, segment: number, seq: number): Promis
   return file !== null && ((await numberAt(file.handle, 0)) ?? Infinity) <= seq
 }
 
-/** Number of the first record behind a segment, which may be one of its torn end too, sealed or not; `Infinity` where none is. */
-async function beginsBehind(directory: string, segment: number): Promise<number> {
-  for (const next of listSegments(directory)) {
-    if (next <= segment) continue
-    await using file = await openSegment(directory, next)
-    const first = file === null ? null : await numberAt(file.handle, 0)
-    if (first !== null) return first
+/** The numbers of the first records of the segments that there are, each read once. */
+class Firsts {
+  readonly #directory: string
+  readonly #segments: readonly number[]
+  /** Segment -> number of its first record, or null where it has none that can be read */
+  readonly #known = new Map<number, number | null>()
+
+  constructor(directory: string) {
+    this.#directory = directory
+    this.#segments = listSegments(directory)
   }
-  return Infinity
+
+  know(segment: number, first: number | null): void {
+    this.#known.set(segment, first)
+  }
+
+  /** Number of the first record behind a segment, which may be one of its torn end too, sealed or not; `Infinity` where none is. */
+  async behind(segment: number): Promise<number> {
+    const place = this.#segments.indexOf(segment)
+    if (place < 0) return Infinity // it has begun since, and is the last
+    for (let at = place + 1; at < this.#segments.length; at++) {
+      const first = await this.#of(this.#segments[at] ?? 0)
+      if (first !== null) return first
+    }
+    return Infinity
+  }
+
+  async #of(segment: number): Promise<number | null> {
+    const known = this.#known.get(segment)
+    if (known !== undefined) return known
+    await using file = await openSegment(this.#directory, segment)
+    const first = file === null ? null : await numberAt(file.handle, 0)
+    this.know(segment, first)
+    return first
+  }
 }
 
 /** Number of the last record that is sealed, alone or with its batch; 0 where none is. */
