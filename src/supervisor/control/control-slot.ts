@@ -276,7 +276,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
 
   #afterLoss(lost: Lost): Aftermath {
     this.#idle.lost()
-    this.#leave(lost.reason)()
+    const close = this.#leave(lost.reason)
+    void this.#instance.drained.then(close) // what it said before it ended is still heard
     if (lost.needsAuth === true) return { event: 'need-auth' }
     if (this.#options.lost(lost)) return { event: 'quarantine' }
     const verdict = this.#schedule.after(lost)

@@ -210,7 +210,7 @@ export class Relay {
   #fromHost(chunk: Buffer): void {
     if (this.#closed !== null && this.#host.writableNeedDrain) return
     this.#unread = this.#reader.read(chunk)
-    if (this.#unread.length === 0) return
+    if (this.#unread.length === 0 || this.#host.readableEnded) return // whose end, told behind it, reads on
     this.#host.pause()
     this.#host.unshift(this.#unread)
     setImmediate(() => this.#resumeHost())
