@@ -16,11 +16,13 @@ export function foldKey(key: string): string {
   if (/^[a-z0-9_/.-]*$/.test(key)) return key
   const nul = key.indexOf('\0')
   const said = nul < 0 ? key : key.slice(0, nul)
-  if (said.length > longest.said || isLong.test(said)) return said.toLowerCase()
+  if (said.length > longest.said || isLong.test(said)) return caseFolded(said)
   const visible = said.replace(allUnseen, '').normalize('NFKC').replace(allUnseen, '')
-  // Through the upper case, in which letters with several lower ones meet: ß and ss, \u03c2 and \u03c3, the dotless i and i.
-  return visible.toLowerCase().toUpperCase().toLowerCase()
+  return caseFolded(visible)
 }
+
+/** Through the upper case, in which letters with several lower ones meet: ß and ss, \u03c2 and \u03c3, the dotless i and i. */
+const caseFolded = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase()
 
 /** The spellings that are meant, by their fold. */
 export interface Spellings {

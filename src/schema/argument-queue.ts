@@ -49,8 +49,9 @@ export class ArgumentQueue<Asked extends Owned> {
 
   /** Takes all that waits. */
   rest(): readonly Asked[] {
-    const lines = [...this.#parties.values()].flatMap((party) => [...party.lines.values()])
-    return lines.flatMap((line) => line.splice(0))
+    const parties = [...this.#parties.values()]
+    this.#parties.clear()
+    return parties.flatMap(({ lines }) => [...lines.values()].flat())
   }
 
   #partyOf(principal: string): Party<Asked> {

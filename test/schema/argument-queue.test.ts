@@ -22,6 +22,14 @@ test('the servers of one principal take turns', () => {
   expect(Array.from({ length: 6 }, () => next(1))).toEqual(['1/a', '1/b', '1/c', '1/a', '1/a', null])
 })
 
+test('what is taken as the rest leaves nothing in the way of what comes then', () => {
+  const { queue, next } = queueOf('1/a', '1/a', '2/b')
+  expect(next(1)).toBe('1/a')
+  expect(queue.rest()).toHaveLength(2)
+  queue.add({ principal: '1', server: 'c' })
+  expect([next(1), next(1)]).toEqual(['1/c', null])
+})
+
 test('whoever comes later begins with what the others have had, and has saved up nothing', () => {
   const { queue, next } = queueOf('1/a', '1/a', '1/a')
   expect([next(500), next(500)]).toEqual(['1/a', '1/a'])

@@ -1,6 +1,7 @@
 // The keys of a request's `params` by which it is judged, and acted on.
 import { SallyportError } from '../../errors.ts'
 import { JsonScanError, type Member, members } from '../../lib/json-scan.ts'
+import { tooMany } from '../../lib/json-scan-error.ts'
 import { type Spellings, spellings } from '../../lib/key-folding.ts'
 import { confusableWithin, type Request } from './envelope.ts'
 
@@ -34,12 +35,16 @@ const metaKeys = spellings([
   'io.modelcontextprotocol/logLevel',
 ])
 
+/** Keys of `_meta` that are looked at, each of which is read closely: a few dozen would be many */
+const mostOfMeta = 1024
+
 /** What a host is told whose `_meta` has a key that readers take differently, or more keys than are looked at, or null. */
 export function ambiguousMeta({ method, text, params }: Request): SallyportError | null {
   const meta = params?.inner.find(({ key }) => key === '_meta')
   if (meta === undefined || text.charCodeAt(meta.start) !== 123) return null
   try {
     const found = members(text, meta.start, meta.end, { bounded: 'listed' })
+    if (found.length > mostOfMeta) throw tooMany(mostOfMeta, 'members', meta.start)
     return ambiguous(`_meta of ${method}`, found, metaKeys)
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
