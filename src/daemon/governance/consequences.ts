@@ -146,7 +146,7 @@ export class Consequences implements AsyncDisposable {
    * them comes back with the next life.
    */
   ended(ids: readonly string[], { by, reason }: QuestionEnd): void {
-    const evidence = by === null ? {} : { by, reason }
+    const evidence = by === null ? { reason } : { by, reason }
     this.#debts.owe([{ fact: { type: 'approval.ended', body: { ids } }, evidence }]).catch(() => undefined) // it is tried again
   }
 

@@ -32,6 +32,8 @@ export interface SavedPast {
   readonly standing: readonly Stored[]
   /** Digest of the last record of what the configuration says, by type */
   readonly applied: readonly (readonly [string, Applied])[]
+  /** Latest time of any record, ms since 1970; older snapshots do not say */
+  readonly latest?: number
 }
 
 /** Where the journal last says what the configuration came to. */
@@ -40,6 +42,9 @@ export interface Applied {
   readonly digest: string
 }
 
+/** A record: read back with its time, or as it is being written. */
+type Told = Pick<Durable, 'type' | 'body' | 'seq'> & { readonly at?: string | null }
+
 /** Folds records, in order; the journal vouches that they are the daemon's own. */
 export class Past implements Foldable {
   readonly ledger: Ledger
@@ -47,20 +52,16 @@ export class Past implements Foldable {
   readonly #open = new BriefMap<Body>()
   readonly #standing = new Map<string, Stored>()
   readonly #applied = new Map<string, Applied>()
-  /** Latest time of what was read behind the last snapshot, which is written before a segment begins: a record of its own */
-  #latest = ''
+  /** Latest time of any record, as wall clocks said */
+  #latestMs = 0
 
   constructor(ledger: Ledger) {
     this.ledger = ledger
   }
 
-  fold({
-    type,
-    body,
-    seq,
-    at = '',
-  }: Pick<Durable, 'type' | 'body' | 'seq'> & { readonly at?: string }): void {
-    if (at > this.#latest) this.#latest = at
+  fold({ type, body, seq, at = null }: Told): void {
+    const atMs = at === null ? Date.now() : Date.parse(at) // one that is only being written has the present time
+    if (atMs > this.#latestMs) this.#latestMs = atMs
     if (factTypes.has(type)) this.ledger.apply({ type, body } as Fact)
     const said = body as Body
     switch (type) {
@@ -114,18 +115,17 @@ export class Past implements Foldable {
     readonly over: readonly string[]
   } {
     const wallNow = Date.now()
-    if (new Date(wallNow).toISOString() < this.#latest) {
+    if (wallNow < this.#latestMs) {
       const over = [...this.#standing.keys()]
       this.#standing.clear()
       return { standing: [], over }
     }
     const standing = [...this.#standing.values()]
       .filter(({ scope }) => scope === 'policy')
-      .flatMap(({ granted_at, expires_at, ...approval }) =>
-        Date.parse(granted_at) <= wallNow
-          ? [{ ...approval, expiresAt: now + Date.parse(expires_at) - wallNow }]
-          : [],
-      )
+      .map(({ granted_at, expires_at, ...approval }) => ({
+        ...approval,
+        expiresAt: now + Date.parse(expires_at) - Math.max(wallNow, Date.parse(granted_at)),
+      }))
       .filter(({ expiresAt }) => expiresAt > now)
     return { standing, over: [] }
   }
@@ -151,6 +151,7 @@ export class Past implements Foldable {
       open: this.#open.values(),
       standing: [...this.#standing.values()],
       applied: [...this.#applied],
+      latest: this.#latestMs,
     }
   }
 
@@ -160,6 +161,7 @@ export class Past implements Foldable {
     this.#open.clear()
     this.#standing.clear()
     this.#applied.clear()
+    this.#latestMs = saved?.latest ?? 0
     for (const said of saved?.open ?? []) this.#open.set(String(said['call']), said)
     for (const stored of saved?.standing ?? []) this.#standing.set(stored.id, stored)
     for (const [type, last] of saved?.applied ?? []) this.#applied.set(type, last)

@@ -49,3 +49,13 @@ test('an approval whose time is over is not kept', async () => {
   expect(kept.filter((body) => body.deref() !== undefined)).toEqual([])
   expect(past.standing(0).standing.map(({ id }) => id)).toEqual(['last'])
 })
+
+test('approvals end for good where the clock is behind any record, also behind a snapshot', () => {
+  const past = new Past(new Ledger({ provisionalAfter: 10, trustedAfter: 50 }))
+  const ahead = { ...standing('a', 'files/read@1#1'), at: new Date(Date.now() + 60_000).toISOString() }
+  past.fold(ahead)
+  const next = new Past(new Ledger({ provisionalAfter: 10, trustedAfter: 50 }))
+  next.load(JSON.parse(JSON.stringify(past.save())))
+  expect(next.standing(0)).toEqual({ standing: [], over: ['a'] })
+  expect(next.save().standing).toEqual([])
+})
