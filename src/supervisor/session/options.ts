@@ -44,11 +44,12 @@ export interface SessionOptions {
  */
 export type Phase = 'idle' | 'probing' | 'starting' | 'running' | 'ending' | 'ended'
 
-/** A server that ends by itself with status 0 did what it was there for. */
-export function afterLoss(options: SessionOptions, lost: Lost): Aftermath {
+/** A server that ends by itself with status 0 did what it was there for; where its host had left, it was asked to. */
+export function afterLoss(options: SessionOptions, lost: Lost, hasHostLeft: boolean): Aftermath {
   if (lost.needsAuth === true) return { event: 'need-auth' }
-  lose(options, lost)
-  return lost.exit?.code === 0 && lost.readyMs !== null ? { event: 'ended' } : { event: 'fail' }
+  const isDone = lost.exit?.code === 0 && lost.readyMs !== null
+  if (!isDone || !hasHostLeft) lose(options, lost)
+  return { event: isDone ? 'ended' : 'fail' }
 }
 
 /** A server that runs and does not answer the handshake is of no use: a loss like any other. Gives what its session ends with. */

@@ -117,7 +117,7 @@ export class Session implements AsyncDisposable {
   async #start(): Promise<void> {
     this.#phase = 'starting'
     this.#relay?.pauseHost()
-    const instance = this.#instances.add((lost) => afterLoss(this.#options, lost))
+    const instance = this.#instances.add((lost) => afterLoss(this.#options, lost, this.#left !== null))
     this.#instances.serving = instance
     try {
       const process = await this.#instances.start(instance)
