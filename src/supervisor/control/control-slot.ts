@@ -49,6 +49,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   readonly #own: OwnProcesses
   readonly #idle: Idle
   #connection: Connection | null = null
+  /** To the last process that ended by itself: what it said before is heard until another is left, or it is cut */
+  #ended: Connection | null = null
   /** To a process that has not answered the handshake, or not said what it lists */
   #meeting: Connection | null = null
   #toldEarly = 0 // changes, before it was ready
@@ -265,19 +267,20 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   /** Nothing is sent to it any more; what was may be answered until the returned function is called. */
-  #leave(reason: string): () => void {
+  #leave(reason: string, hasEnded = false): () => void {
     this.#options.ports.governor.forget(this.#instance.id)
     const connection = this.#connection
     this.#connection = null
     const gone = unavailable(this.#options.server.name, reason)
     this.#meeting?.client.close(gone)
-    return connection === null ? () => undefined : leave(connection, gone, reason)
+    this.#ended?.client.close(gone)
+    this.#ended = hasEnded ? connection : null
+    return connection === null ? () => undefined : leave(connection, gone, reason, hasEnded)
   }
 
   #afterLoss(lost: Lost): Aftermath {
     this.#idle.lost()
-    const close = this.#leave(lost.reason)
-    void this.#instance.drained.then(close) // what it said before it ended is still heard
+    this.#leave(lost.reason, lost.exit !== null)()
     if (lost.needsAuth === true) return { event: 'need-auth' }
     if (this.#options.lost(lost)) return { event: 'quarantine' }
     const verdict = this.#schedule.after(lost)

@@ -78,18 +78,22 @@ export function connectionTo(parts: Parts): Connection {
   return { client, surface, board, gone }
 }
 
-/** Sends nothing more that way: what was sent may be answered until the returned function is called. */
+/**
+ * Sends nothing more that way: what was sent may be answered until the returned function is called; where the process has ended,
+ * until what it said last is read.
+ */
 export function leave(
   { client, surface, board, gone }: Connection,
   why: SallyportError,
   reason: string,
+  hasEnded: boolean,
 ): () => void {
   client.leaving = why
   gone.abort(why)
   surface.close()
   board?.rest(reason)
   return () => {
-    client.close(why)
+    if (!hasEnded) client.close(why) // else it closes by itself
     board?.end(reason)
   }
 }

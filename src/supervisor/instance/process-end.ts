@@ -8,6 +8,9 @@ import { soon } from './stop.ts'
 /** How long the last output of a process may take to be read, ms */
 const lastOutputMs = 5000
 
+/** The same where it is read by nobody but us, ms */
+const ownReadMs = 1000
+
 /** One line on how a process ended. */
 export function describeExit(exit: SandboxExit): string {
   if (exit.reason === 'oom') return 'it was killed because it went over its memory limit'
@@ -53,7 +56,7 @@ export function followEnd(process: SandboxProcess, input: Writable, speaker: Spe
   const followed = async (): Promise<void> => {
     const exit = await process.ended
     hasEnded = true
-    await lastRead(process)
+    await lastRead(process, ownReadMs)
     speaker.ended(describeExit(exit))
   }
   void followed() // never rejects
@@ -86,9 +89,12 @@ const isKilled = ({ code, signal, reason }: SandboxExit): boolean =>
   code === null && signal === null && (reason === 'killed' || reason === 'oom')
 
 /** Gives whoever reads the output time to do so; resolves when all of it has been read, or when that takes too long. */
-export async function lastRead({ stdout }: Pick<SandboxProcess, 'stdout'>): Promise<void> {
+export async function lastRead(
+  { stdout }: Pick<SandboxProcess, 'stdout'>,
+  ms: number = lastOutputMs,
+): Promise<void> {
   if (!stdout.readableEnded && !stdout.destroyed)
-    await soon(new Promise((done) => stdout.once('end', done).once('close', done)), lastOutputMs)
+    await soon(new Promise((done) => stdout.once('end', done).once('close', done)), ms)
 }
 
 /** Lets go of the streams once the output has been read. */
