@@ -135,11 +135,15 @@ export class ConfinedTree implements RunningSandbox {
     const { server } = this.#plan.spec
     const stderr = this.#diagnostics.trim()
     const said = stderr.split('\n').at(-1) || how
+    const stage =
+      this.channel.heard === 0
+        ? 'could not be built'
+        : 'was built, and ended before its server was heard to start'
     const cause =
       how === endedByFileLimit ? Object.assign(new Error(how), { code: 'EFBIG' }) : shortageTold(said)
     return new SallyportError(
       cause === undefined ? 'ERR_SANDBOX_SETUP' : 'ERR_SHORTAGE',
-      `the sandbox of ${server} could not be built: ${said}; ${cause === undefined ? 'run sallyport doctor to see what this machine lacks' : enough}`,
+      `the sandbox of ${server} ${stage}: ${said}; ${cause === undefined ? 'run sallyport doctor to see what this machine lacks' : enough}`,
       { step: 'confine', server, status: how, stderr, heard: this.channel.heard, reason: this.#reason },
       { cause },
     )
