@@ -25,10 +25,10 @@ export function errorAnswer(raw: string): Extract<Answer, { kind: 'error' }> {
 }
 
 /**
- * Reads it; null where it is neither a result nor an error. `looked` is what was found of secrets in its whole line, if anybody
+ * Reads an answer; null where it is neither a result nor an error. `looked` is what was found of secrets in its whole line, if anybody
  * looked. Throws ERR_SECRET_IN_RESULT, and ERR_SERVER_PROTOCOL for what is not UTF-8.
  */
-export function readAnswer(
+export function answerOf(
   { text, result, error }: Response,
   server: string,
   redactor: Redactor | null,

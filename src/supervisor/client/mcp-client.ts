@@ -1,7 +1,7 @@
 // The supervisor as an MCP client of its own: for control calls, where no host speaks MCP itself.
 import { SallyportError } from '../../errors.ts'
 import { contained } from '../message/contained.ts'
-import { type Answer, readAnswer } from './answer.ts'
+import { type Answer, answerOf } from './answer.ts'
 import type { ClientOptions, RequestOptions, Waiter } from './options.ts'
 import { cancelledLine, declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
 import { inputOf } from '../dispatch.ts'
@@ -252,7 +252,7 @@ export class McpClient {
     const waiter = id === null ? undefined : this.#waiting.get(id.key)
     if (id === null || waiter === undefined) return note('control/unexpected-answer', { id: id?.raw ?? null })
     try {
-      const answer = readAnswer(response, server.name, process.redactor, looked)
+      const answer = answerOf(response, server.name, process.redactor, looked)
       if (answer === null) return
       waiter.resolve(answer)
     } catch (thrown) {
