@@ -3,6 +3,7 @@ import { borrowed } from '../../call/borrowed.ts'
 import { catalogue, type SallyportError } from '../../errors.ts'
 import type { Proposal } from '../../schema/governor.ts'
 import type { Emit, Happening } from '../../supervisor/ports.ts'
+import { maxLength } from './seen.ts'
 
 /** Everybody's event, or with `operator` as the principal one that no host can have. */
 export const event = (
@@ -25,8 +26,7 @@ export const beyondWords = (limit: number): string =>
   `they were accepted, and are not among the first ${limit} tools that it lists, which is all that is looked at: raise tools.per_server`
 
 /** Why what a server lists can't be accepted by anybody. */
-export const passedOverWords =
-  'nobody can tell what they are, since they cannot be read in one way or have no name of a tool, or they are beyond the first 1048576 characters that it lists'
+export const passedOverWords = `nobody can tell what they are, since they cannot be read in one way or have no name of a tool, or they are beyond the first ${maxLength} characters that it lists`
 
 /** What has a server's tools called that are not accepted. */
 export const mendOf = (server: string): string => `sallyport accept ${server}`

@@ -21,7 +21,7 @@ import type { DeclaredTool, ProfileSettings, ServerSettings } from '../../schema
 /** A tool object beyond this many characters is no tool that anybody could have looked at */
 const maxToolLength = 262_144
 /** Most characters of all tools together, and of all else before its text is digested as it stands */
-const maxLength = 1_048_576
+export const maxLength = 1_048_576
 /** Stands for the digest of a tool that was accepted, and is listed now as nobody can read it */
 export const unreadableDigest = 'unreadable'
 /** Names under which tools can be accepted; what has another is passed over */

@@ -4,9 +4,11 @@ import type { RedactingStream, Redactor } from '../../schema/credentials.ts'
 /** What of a line is looked through in one turn, bytes; a line that is no longer is not looked at here */
 export const lookBytes = 65_536
 
-/** A line without its secrets, and the names of the credentials whose they were. */
+/** What was found of secrets in a line. */
 export interface Looked {
+  /** The line without them; empty where there are none, since it is as it came then */
   readonly text: string
+  /** Names of the credentials whose they were */
   readonly found: readonly string[]
 }
 
