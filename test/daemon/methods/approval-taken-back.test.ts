@@ -41,16 +41,29 @@ test.each(['once', 'session', 'policy'] as const)(
   },
 )
 
-test('a no that is being recorded is heard before the yes to an equal question answers it, too', async () => {
-  await using at = await stage('over the control socket', { echo: 'ask' })
+/** Two equal calls, each of which waits for its own answer. */
+async function twoEqual() {
+  const at = await stage('over the control socket', { echo: 'ask' })
   const { governance } = at.governed
-  const methods = approvalMethods({ governance, events: new EventLog() })
   governance.listen()
   const made = [at.call('echo', { text: 'x' }), at.call('echo', { text: 'x' })]
   const [yes = '', no = ''] = await eventually(() => {
     const ids = governance.approvals.pending().map(({ id }) => id)
     return ids.length === 2 && ids
   })
+  return {
+    governance,
+    methods: approvalMethods({ governance, events: new EventLog() }),
+    made,
+    yes,
+    no,
+    [Symbol.asyncDispose]: () => at[Symbol.asyncDispose](),
+  }
+}
+
+test('a no that is being recorded is heard before the yes to an equal question answers it, too', async () => {
+  await using it = await twoEqual()
+  const { governance, methods, made, yes, no } = it
   const begun = methods['approvals/approve']({ id: yes, scope: 'policy' }, operator)
   // As long as a slow disk takes for a record of it
   const denied = new Promise((resolve, reject) => {
@@ -68,28 +81,15 @@ test('a no that is being recorded is heard before the yes to an equal question a
 })
 
 test('a yes to equal questions answers those that nobody says no to', async () => {
-  await using at = await stage('over the control socket', { echo: 'ask' })
-  const { governance } = at.governed
-  const methods = approvalMethods({ governance, events: new EventLog() })
-  governance.listen()
-  const made = [at.call('echo', { text: 'x' }), at.call('echo', { text: 'x' })]
-  const id = await eventually(
-    () => governance.approvals.pending().length === 2 && governance.approvals.pending()[0]?.id,
-  )
-  await methods['approvals/approve']({ id, scope: 'policy' }, operator)
+  await using it = await twoEqual()
+  const { methods, made, yes } = it
+  await methods['approvals/approve']({ id: yes, scope: 'policy' }, operator)
   expect(await Promise.all(made)).toEqual([null, null])
 })
 
 test('a question to which a no could not be recorded waits on, whatever is said to an equal one', async () => {
-  await using at = await stage('over the control socket', { echo: 'ask' })
-  const { governance } = at.governed
-  const methods = approvalMethods({ governance, events: new EventLog() })
-  governance.listen()
-  const made = [at.call('echo', { text: 'x' }), at.call('echo', { text: 'x' })]
-  const [yes = '', no = ''] = await eventually(() => {
-    const ids = governance.approvals.pending().map(({ id }) => id)
-    return ids.length === 2 && ids
-  })
+  await using it = await twoEqual()
+  const { governance, methods, made, yes, no } = it
   const { recorder } = governance
   const record = recorder.record.bind(recorder)
   recorder.record = async (...said) => {
