@@ -1,7 +1,15 @@
 // Waiting with an end: for a promise until a deadline, and for a condition that nothing announces.
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 
-/** Returns what the promise gives, or throws what `late` makes after `ms`, or the signal's reason when it aborts first. */
+/** Turns of the event loop in which what lies in the kernel is read, and an end that is read there is told. */
+const turnsToHear = 2
+
+/**
+ * Returns what the promise gives, or throws what `late` makes after `ms`, or the signal's reason when it aborts first.
+ *
+ * A thread that stood still meanwhile, be it for longer than that, hears first what had come by then: its timers run before it
+ * looks at its descriptors.
+ */
 export const within = async <T>(
   promise: Promise<T>,
   ms: number,
@@ -9,7 +17,12 @@ export const within = async <T>(
   signal?: AbortSignal,
 ): Promise<T> => {
   const { promise: ended, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(late()), ms)
+  let isOver = false
+  const giveUp = async (): Promise<void> => {
+    for (let turns = 0; turns < turnsToHear; turns += 1) await turn()
+    if (!isOver) reject(late())
+  }
+  const timer = setTimeout(() => void giveUp(), ms)
   const abort = (): void => reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
   // Raced all the same: the promise may fail later, and nobody else hears of that.
   if (signal?.aborted === true) abort()
@@ -17,6 +30,7 @@ export const within = async <T>(
   try {
     return await Promise.race([promise, ended])
   } finally {
+    isOver = true
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
   }
