@@ -1,5 +1,5 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
-import { Together } from '../lib/together.ts'
+import { Together, wholeTurnMs } from '../lib/together.ts'
 import { admissionOf, leaseAskOf } from './admission.ts'
 import { digestOf, sentDigest } from './canonical.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
@@ -40,7 +40,8 @@ export function govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting,
 }
 
 /** The calls of one turn are all proposed before any is digested, all digested before any is decided, and so on. */
-const [digesting, deciding, permitting] = [new Together(), new Together(), new Together()]
+const [digesting, permitting] = [new Together(), new Together()]
+const deciding = new Together({ turnMs: wholeTurnMs })
 
 /** What is left of the steps where something has to be waited for; null where they were taken in this turn. */
 type Later = Promise<unknown> | null

@@ -3,30 +3,49 @@
 // A governed call goes through more machine code than the first cache holds. Taken whole, one call after the other, each
 // fetches all of it anew; taken step by step, 64 calls share most of it.
 
+/** How long steps may take together in one turn where others choose how long one takes, ms. */
+export const wholeTurnMs = 20
+
+/** How many steps are taken before the clock is looked at again, which takes a hundredth of what a call does. */
+const stepsALook = 4
+
 /** Takes a step for all that came in one turn of the event loop, in their order, once the turn's own work is done. */
 export class Together {
-  #waiting: (() => void)[] = []
   readonly #failed: ((thrown: unknown) => void) | null
+  readonly #turnMs: number
+  #waiting: Step[] = []
 
-  /** `failed` is told of each step that throws; without it `now` fails as the first of them did. */
-  constructor(failed: ((thrown: unknown) => void) | null = null) {
+  /**
+   * `failed` is told of each step that throws; without it `now` fails as the first of them did. Where some have taken `turnMs`, the
+   * others wait for the next turn, and those that come meanwhile behind them, so that whoever does something else has turns between.
+   */
+  constructor({ failed = null, turnMs = Infinity }: Partial<Options> = {}) {
     this.#failed = failed
+    this.#turnMs = turnMs
   }
 
   /** Where `step` throws, those of its turn are taken all the same. */
-  add(step: () => void): void {
+  add(step: Step): void {
     const waiting = this.#waiting
     const place = waiting.length
     waiting[place] = step // `push` would be a call
-    if (place === 0) queueMicrotask(() => this.now())
+    if (place === 0) queueMicrotask(() => this.#take(this.#turnMs))
   }
 
   /** Takes the step for all that wait for it, before whatever needs to know what came of it. */
   now(): void {
+    this.#take(Infinity)
+  }
+
+  #take(forMs: number): void {
     const waiting = this.#waiting
     this.#waiting = []
+    const endMs = forMs === Infinity ? Infinity : performance.now() + forMs
     let failed: { readonly thrown: unknown } | null = null
+    let taken = 0
     for (const step of waiting) {
+      if (taken % stepsALook === 0 && taken > 0 && endMs < Infinity && performance.now() >= endMs) break
+      taken += 1
       try {
         step()
       } catch (thrown) {
@@ -34,6 +53,21 @@ export class Together {
         else this.#failed(thrown)
       }
     }
+    if (taken < waiting.length) this.#leave(waiting.slice(taken))
     if (failed !== null) throw failed.thrown
   }
+
+  /** What the steps of this turn have added comes behind. */
+  #leave(left: Step[]): void {
+    this.#waiting = [...left, ...this.#waiting]
+    setImmediate(() => this.#take(this.#turnMs))
+  }
+}
+
+type Step = () => void
+
+interface Options {
+  readonly failed: ((thrown: unknown) => void) | null
+  /** How long the steps of one turn may take together, ms; the clock is looked at behind every fourth */
+  readonly turnMs: number
 }

@@ -1,6 +1,10 @@
 // One step of many at once.
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Together } from '../../src/lib/together.ts'
+import { turns } from '../support/turns.ts'
+
+const standStill = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 test('the step is taken for all of a turn, in their order, behind the turn’s own work', async () => {
   const [first, second] = [new Together(), new Together()]
@@ -42,4 +46,40 @@ test('a step that fails keeps no other of its turn from being taken, and the fir
   expect(done).toEqual(['a', 'd'])
   steps.now()
   expect(done).toEqual(['a', 'd'])
+})
+
+test('steps that take long leave others their turns, and all are taken, in their order', async () => {
+  const steps = new Together({ turnMs: 10 })
+  const done: number[] = []
+  const seen = turns()
+  const turnOf: number[] = []
+  for (let one = 0; one < 20; one++)
+    steps.add(() => {
+      standStill(5)
+      turnOf.push(seen.count())
+      done.push(one)
+    })
+  while (done.length < 20) await turn()
+  seen.stop()
+  expect(done).toEqual(Array.from({ length: 20 }, (_, one) => one))
+  expect(new Set(turnOf).size).toBe(5)
+})
+
+test('one that fails after its turn is told of as well, and who needs all has all of it', async () => {
+  const told: unknown[] = []
+  const steps = new Together({ turnMs: 10, failed: (thrown) => void told.push(thrown) })
+  const done: number[] = []
+  for (let one = 0; one < 12; one++)
+    steps.add(() => {
+      standStill(5)
+      if (one === 9) throw new Error('nine')
+      done.push(one)
+    })
+  await Promise.resolve()
+  expect(done).toEqual([0, 1, 2, 3])
+  steps.now()
+  expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11])
+  expect(told).toEqual([new Error('nine')])
+  await turn()
+  expect(done).toHaveLength(11)
 })

@@ -95,7 +95,7 @@ test('work that throws is told of once, and what is told may throw for whoever i
 
 test('of the steps of one turn each that throws is told of, and the others are taken', () => {
   const [told, taken]: [unknown[], string[]] = [[], []]
-  const steps = new Together((thrown) => void told.push(thrown))
+  const steps = new Together({ failed: (thrown) => void told.push(thrown) })
   for (const name of ['a', 'b', 'c']) steps.add(() => (name === 'b' ? bug() : void taken.push(name)))
   steps.now()
   expect([taken, told.length]).toEqual([['a', 'c'], 1])

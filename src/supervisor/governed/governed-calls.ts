@@ -4,7 +4,7 @@ import { BriefMap } from '../../lib/brief-map.ts'
 import { nowMs } from '../../lib/clock.ts'
 import { bugIn, contained } from '../message/contained.ts'
 import type { InstanceId } from '../../lib/ids.ts'
-import { Together } from '../../lib/together.ts'
+import { Together, wholeTurnMs } from '../../lib/together.ts'
 import type { Admission, Outcome } from '../../schema/governor.ts'
 import { Alarm } from './alarm.ts'
 import type { GovernedCallsOptions, Sent } from './options.ts'
@@ -29,6 +29,9 @@ import { noAnswer } from '../message/unavailable.ts'
 import { utf8Of } from '../message/utf8.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
 
+/** Of all sessions: rules look at what hosts chose, and whoever waits for something else has turns between. */
+const starting = new Together({ turnMs: wholeTurnMs })
+
 /** Each request is admitted, sent and settled once, or answered and never sent. */
 export class GovernedCalls {
   readonly #options: GovernedCallsOptions
@@ -38,15 +41,12 @@ export class GovernedCalls {
   readonly #own = new Map<string, AbortController>()
   readonly #tasks: Tasks
   readonly subscriptions: Subscriptions
-  readonly #starting: Together
   readonly #ending: Together
   #lastEnded: Sent | null = null
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
-    const failed = (thrown: unknown): void => options.broken(bugIn(thrown))
-    this.#starting = new Together(failed)
-    this.#ending = new Together(failed)
+    this.#ending = new Together({ failed: (thrown) => options.broken(bugIn(thrown)) })
     this.#alarm = new Alarm(options.talk, (now) => {
       let next = Infinity
       contained(() => (next = this.#expire(now)), options.broken)
@@ -68,13 +68,13 @@ export class GovernedCalls {
   }
 
   hold(held: Held): void {
-    const { governor, talk, kept } = this.#options
+    const { governor, talk, kept, broken } = this.#options
     const patience = new Patience(held.progressToken, this.#options)
     talk.held.set(held.request.id.key, patience)
     const asking = new Asking(held, patience, governor, this.#ask, this.#told)
     const tooMuch = kept.wait(held.line)
     if (tooMuch !== null) return asking.refused(tooMuch)
-    this.#starting.add(() => asking.start(() => this.#obstacle(held, patience)))
+    starting.add(() => contained(() => asking.start(() => this.#obstacle(held, patience)), broken))
   }
 
   /** Resolves when whatever is held by now was sent or refused. */

@@ -57,7 +57,7 @@ export class Relay {
   )
   readonly #holding: SessionHolding
   /** Lines that came together are all read before the first is judged */
-  readonly #judging = new Together((thrown) => this.#events.broken(bugIn(thrown)))
+  readonly #judging = new Together({ failed: (thrown) => this.#events.broken(bugIn(thrown)) })
   readonly #garbage: Garbage
 
   constructor(host: Duplex, wire: Omit<Wire, 'toHost' | 'toServer'>, events: RelayEvents) {
