@@ -29,7 +29,7 @@ export function decide(
   if (refusal !== null) return denial(refusal.by, refusal.reason)
 
   const applicable = rules.filter((rule) => names(rule, request))
-  const reading = new Reading()
+  const reading = new Reading(applicable)
   for (const rule of applicable) {
     const key =
       rule.conditions.length === 0 ? null : ambiguousKey(rule.conditions, request.arguments, reading)
@@ -80,7 +80,7 @@ export function hides(
   const denials = rules.filter((rule) => rule.action === 'deny' && names(rule, request))
   if (denials.length === 0) return null
   if (denials.some(isUnconditionalDeny)) return () => true
-  const reading = new Reading(mostSteps.ofList)
+  const reading = new Reading(denials, mostSteps.ofList)
   return (known) => {
     if (known === null) return true
     if (reading.effort.left < 0) return false

@@ -52,5 +52,5 @@ function parsePointer(pointer: string): Condition['segments'] {
     .split('/')
     .slice(1)
     .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .map((key) => ({ key, fold: foldKey(key) }))
+    .map((key) => ({ key, fold: foldKey(key, Infinity) }))
 }

@@ -1,9 +1,9 @@
 // Whether a rule's conditions hold for some arguments, where it can be told at all.
 import { type Effort, isPlainPath } from '../lib/glob.ts'
-import { foldKey } from '../lib/key-folding.ts'
+import { foldKey, longestOf } from '../lib/key-folding.ts'
 import { matchesPlainly } from '../lib/path-glob.ts'
 import { matchesUri } from '../lib/uri-glob.ts'
-import type { Condition } from './rule.ts'
+import type { CompiledRule, Condition } from './rule.ts'
 
 /** `unclear` is a value that is missing, not a string, or spelled so that a server could read it differently. */
 export type Holds = 'yes' | 'no' | 'unclear'
@@ -14,9 +14,13 @@ export const mostSteps = { ofDecision: 1_048_576, ofList: 4_194_304 } as const
 /** What one decision finds out of its arguments: once, however many rules look at the same. */
 export class Reading {
   readonly effort: Effort
+  readonly #rules: readonly CompiledRule[]
   readonly #levels = new Map<object, Level>()
+  #longest: number | null = null
 
-  constructor(steps: number = mostSteps.ofDecision) {
+  /** Of the keys that these rules look for. */
+  constructor(rules: readonly CompiledRule[], steps: number = mostSteps.ofDecision) {
+    this.#rules = rules
     this.effort = { left: steps, readings: new Map() }
   }
 
@@ -24,11 +28,15 @@ export class Reading {
   level(object: object): Level {
     const known = this.#levels.get(object)
     if (known !== undefined) return known
-    const level = levelOf(object)
+    this.#longest ??= longestOf(this.#rules.flatMap(foldsOf))
+    const level = levelOf(object, this.#longest)
     this.#levels.set(object, level)
     return level
   }
 }
+
+const foldsOf = ({ conditions }: CompiledRule): readonly string[] =>
+  conditions.flatMap(({ segments }) => segments.map(({ fold }) => fold))
 
 interface Level {
   /** A key that holds a NUL */
@@ -92,11 +100,11 @@ function confusableWith(
   return byFold.get(fold)?.find((other) => other !== key) ?? null
 }
 
-function levelOf(object: object): Level {
+function levelOf(object: object, longest: number): Level {
   const byFold = new Map<string, string[]>()
   let withNul: string | null = null
   for (const key of Object.keys(object)) {
-    const fold = foldKey(key)
+    const fold = foldKey(key, longest)
     if (fold === key) continue
     if (key.includes('\0')) withNul ??= key
     const same = byFold.get(fold)

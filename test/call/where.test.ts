@@ -43,6 +43,12 @@ test.each([
   ['a key of that fold beside the pointer’s own', '/path', ['path', 'ｐath']],
   ['a key of that fold where the pointer’s own is none', '/Path', ['Path', 'PATH']],
   ['a NUL in any key', '/path', ['path', 'x\0']],
+  ['one with much that is not shown', '/path', ['path', `path${'\u200b'.repeat(400)}`]],
+  [
+    'one of a long pointer, in full width',
+    `/${'path'.repeat(90)}`,
+    ['path'.repeat(90), `\uff50ath${'path'.repeat(89)}`],
+  ],
 ])('a rule does not look where there is %s', (_what, pointer, keys) => {
   const args = Object.fromEntries(keys.map((key) => [key, '/docs/a']))
   expect(decided([rule('allow', { [pointer]: '/docs/**' })], args).code).toBe('ERR_MESSAGE_AMBIGUOUS')

@@ -39,3 +39,41 @@ test('folding is stable', () => {
   for (const key of ['Params', 'tas\u212aId', 'ＡＢＣ', 'x', 'Stra\u1e9ee', '\u039f\u03a3'])
     expect(foldKey(foldKey(key))).toBe(foldKey(key))
 })
+
+test.each([
+  ['\u200b', 300],
+  ['\u200b', 16_000],
+  ['p\u200b', 3],
+])('%j, however often it is said, hides no key', (unseen, times) => {
+  const padding = unseen.repeat(times)
+  const isShown = unseen.startsWith('p')
+  expect(confusable([`params${padding}`], known)).toBe(isShown ? null : `params${padding}`)
+  expect(confusable([`${padding}PARAMS`], known)).toBe(isShown ? null : `${padding}PARAMS`)
+})
+
+test('a long key that is meant is told from another by all of it, in whatever form that is', () => {
+  const meant = `${'configuration_of_the_primary_workspace_'.repeat(9)}\u00e9`
+  const long = spellings([meant, 'short'])
+  const others = [meant.toUpperCase(), meant.normalize('NFD'), `${meant}\u200b`, `\uff43${meant.slice(1)}`]
+  for (const other of others) expect(confusable([other], long)).toBe(other)
+  for (const another of [`${meant}x`, `${meant.slice(0, -1)}X`, meant])
+    expect(confusable([another], long)).toBe(null)
+})
+
+test('what is far longer than any key that is meant is folded in part, and is none of them', () => {
+  const long = 'params'.toUpperCase().repeat(2000)
+  expect(foldKey(long).length).toBeLessThan(300)
+  expect(confusable([long], known)).toBe(null)
+  expect(foldKey(`\u{1d4c5}${long}`, Infinity)).toBe(`p${long.toLowerCase()}`)
+})
+
+test('keys that are one in the compatibility form have one fold, whatever character stands in them', () => {
+  const unlike: string[] = []
+  for (let code = 1; code < 0x110000; code++) {
+    if (code >= 0xd800 && code < 0xe000) continue
+    const one = String.fromCodePoint(code)
+    for (const key of [`x${one}`, `${one}\u0301`])
+      if (foldKey(key) !== foldKey(key.normalize('NFKC'))) unlike.push(key)
+  }
+  expect(unlike).toEqual([])
+})
