@@ -72,6 +72,7 @@ test('keys that are one in the compatibility form have one fold, whatever charac
   for (let code = 1; code < 0x110000; code++) {
     if (code >= 0xd800 && code < 0xe000) continue
     const one = String.fromCodePoint(code)
+    if (one.normalize('NFKC') === one) continue
     for (const key of [`x${one}`, `${one}\u0301`])
       if (foldKey(key) !== foldKey(key.normalize('NFKC'))) unlike.push(key)
   }
