@@ -1,14 +1,18 @@
 // Lines to a descriptor that may be full, slow or gone: what is said of the work is never worth the work.
-import { writeSync } from 'node:fs'
+import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 import { errnoOf } from './missing.ts'
 
 /** How much waits for a reader that is slow, bytes; what comes beyond it is lost, and counted. */
 const waitingBytes = 1 << 18
 const againMs = 50
+/** How long the last lines of a process may take to be taken, ms, and how often that is tried */
+const lastMs = 200
+const lastAgainMs = 5
 
 /**
  * Writes each line at once where that goes, and never throws: not on a full disk, nor where nobody reads any more. Lines that
- * are lost are counted, and the next line that can be written stands behind one that says how many.
+ * are lost are counted, and the next line that can be written stands behind one that says how many. Who reads slowly, or has
+ * stopped a terminal, makes nobody wait but a process that ends, and that for no longer than 200 ms.
  */
 export class LineWriter {
   readonly #fd: number
@@ -22,9 +26,9 @@ export class LineWriter {
 
   /** `tellLost` makes a line, with its line feed. */
   constructor(fd: number, tellLost: (count: number) => string) {
-    this.#fd = fd
+    this.#fd = neverHeld(fd)
     this.#tellLost = tellLost
-    process.once('exit', () => this.#writeWaiting())
+    process.once('exit', () => this.#writeLast())
   }
 
   /** The line with its line feed. */
@@ -67,6 +71,12 @@ export class LineWriter {
     this.#timer ??= setInterval(() => this.#writeWaiting(), againMs).unref()
   }
 
+  #writeLast(): void {
+    const end = performance.now() + lastMs
+    for (this.#writeWaiting(); this.#bytes > 0 && performance.now() < end; this.#writeWaiting())
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lastAgainMs)
+  }
+
   #writeWaiting(): void {
     if (this.#waiting.length > 0) {
       const all = Buffer.concat([...this.#waiting, this.#preface()])
@@ -76,5 +86,21 @@ export class LineWriter {
     }
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
+  }
+}
+
+/**
+ * A descriptor for the same, at which a write that would wait fails with EAGAIN. A pipe or terminal is opened anew, since whoever
+ * shares the one that we have may not expect that of it; a socket can't be, and is used as Node uses it. A file keeps nobody
+ * waiting. What may not be opened anew, as the terminal of another user, stays as it is.
+ */
+function neverHeld(fd: number): number {
+  try {
+    const status = fstatSync(fd)
+    if (status.isSocket() && fd === 2) void process.stderr // looked at, it does not block any more
+    if (!status.isFIFO() && !status.isCharacterDevice()) return fd
+    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+  } catch {
+    return fd
   }
 }
