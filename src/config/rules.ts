@@ -1,6 +1,7 @@
 // Rules as files state them: each with its place, and none that no call could match, which would deny nothing without a word.
 import { basename } from 'node:path'
 import { matchesName } from '../lib/glob.ts'
+import { foldKey } from '../lib/key-folding.ts'
 import { nearest } from '../lib/nearest.ts'
 import { governedMethods } from '../schema/governed-methods.ts'
 import type { Rule } from '../schema/settings.ts'
@@ -48,11 +49,17 @@ function checkAddresses({ document, config }: Stating): readonly Issue[] {
       const expected = `${what} as those who resolve it write it`
       const mend = leadsBack
         ? 'write where it leads: nothing with .. in it is held to match'
-        : `write ${normal}`
+        : writeInstead(glob, normal)
       const said = { expected, mend }
       return [issue('ERR_CONFIG_INVALID', document, ['rules', index, 'where', pointer], said)]
     }),
   )
+}
+
+function writeInstead(glob: string, normal: string): string {
+  if (normal === '/' && !glob.startsWith('/')) return 'write the path of what is meant'
+  const isWholeHost = normal.endsWith('/') && normal.includes('://') && !glob.endsWith('/')
+  return isWholeHost ? `write ${normal}, or ${normal}** for all that is there` : `write ${normal}`
 }
 
 /** Of these an address has an authority, however it is written (https://url.spec.whatwg.org/#special-scheme) */
@@ -76,8 +83,7 @@ function normalOf(glob: string): string {
   const steps = isSpecial ? steppedOf(path, scheme === 'file') : path
   const host = authorityOf(scheme, authority)
   if (!isSpecial || path !== '' || host.includes('**')) return `${scheme}://${host}${steps}`
-  // A resolver writes no host without a slash behind it, for which `**` may stand.
-  return host.endsWith('*') ? `${scheme}://${host}*` : `${scheme}://${host}/`
+  return host === '*' ? `${scheme}://**` : `${scheme}://${host}/` // a resolver writes no host without a slash behind it
 }
 
 const usualPorts: Readonly<Record<string, string>> = {
@@ -91,14 +97,25 @@ const usualPorts: Readonly<Record<string, string>> = {
 /** Host and port as a resolver gives them, in which wildcards stand as they stood; what is no host is what it is. */
 function authorityOf(scheme: string, authority: string): string {
   const [, user = '', name = '', port = ''] = /^(.*@)?(\[.*\]|[^:]*)(?::(.*))?$/s.exec(authority) ?? []
-  if (/zz\d/.test(name)) return authority // which is how wildcards are marked
+  const mark = markBeside(name)
   const wildcards: string[] = []
-  const plain = name.replaceAll(/\*+|\?/g, (wildcard) => `zz${wildcards.push(wildcard)}zz`)
+  const plain = name.replaceAll(/\*+|\?/g, (wildcard) => `${mark}${wildcards.push(wildcard)}${mark}`)
   const isResolved = special.test(scheme) || /[*?]/.test(scheme) // of other schemes a resolver leaves it, and readers make it small
   const found = isResolved ? URL.parse(`https://${plain}/`)?.hostname : undefined
   const host = scheme === 'file' && name === 'localhost' ? '' : (found ?? plain.toLowerCase())
-  const resolved = host.replaceAll(/zz(\d+)zz/g, (token, n: string) => wildcards[Number(n) - 1] ?? token)
+  const resolved = wildcards.reduce(
+    (text, wildcard, n) => text.replace(`${mark}${n + 1}${mark}`, () => wildcard),
+    host,
+  )
   return `${user}${resolved}${port === '' || port === usualPorts[scheme] ? '' : `:${port}`}`
+}
+
+/** Letters that a resolver leaves as they are, and of which none in the name becomes the like. */
+function markBeside(name: string): string {
+  const fold = foldKey(name, Infinity)
+  let mark = 'zq'
+  while (fold.includes(mark)) mark = `z${mark}`
+  return mark
 }
 
 /** What has a slash is held against paths, which have no empty steps, and none that stay where they are or lead back. */
