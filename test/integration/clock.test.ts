@@ -56,6 +56,22 @@ test('an approval that stands ends where the clock is put back behind the last r
   expect(left).toEqual([1, 0, 0, 0, 0])
 })
 
+test('a clock that once was a year ahead ends no approval that is given after it was put right', async () => {
+  const at = await place(config)
+  onTestFinished(() => at[Symbol.asyncDispose]())
+  using clock = openClock(at.folder)
+  const env = { LD_PRELOAD: clock.library, SALLYPORT_CLOCK: clock.path }
+  clock.set(365 * 86_400_000)
+  await endServe(await serve(at, env))
+  clock.set(0)
+  const second = await serve(at, env)
+  await approved(second.client)
+  await endServe(second)
+  const third = await serve(at, env)
+  expect((await third.client.call('approvals/list', {})).standing).toHaveLength(1)
+  await endServe(third)
+})
+
 test('a clock that is a year ahead as a daemon starts takes away nothing of what journal.keep_days keeps', async () => {
   const at = await place(configOf({ plain: fixture('echo') }, { journal: { keep_days: 30 } }))
   onTestFinished(() => at[Symbol.asyncDispose]())

@@ -32,7 +32,7 @@ export interface SavedPast {
   readonly standing: readonly Stored[]
   /** Digest of the last record of what the configuration says, by type */
   readonly applied: readonly (readonly [string, Applied])[]
-  /** Latest time of any record, ms since 1970; older snapshots do not say */
+  /** Time of the last record, ms since 1970; older snapshots do not say */
   readonly latest?: number
 }
 
@@ -52,8 +52,8 @@ export class Past implements Foldable {
   readonly #open = new BriefMap<Body>()
   readonly #standing = new Map<string, Stored>()
   readonly #applied = new Map<string, Applied>()
-  /** Latest time of any record, as wall clocks said */
-  #latestMs = 0
+  /** Time of the last record, as the wall clock said */
+  #lastMs = 0
 
   constructor(ledger: Ledger) {
     this.ledger = ledger
@@ -61,7 +61,8 @@ export class Past implements Foldable {
 
   fold({ type, body, seq, at = null }: Told): void {
     const atMs = at === null ? Date.now() : Date.parse(at) // one that is only being written has the present time
-    if (atMs > this.#latestMs) this.#latestMs = atMs
+    if (atMs < this.#lastMs) this.#putBack(this.#lastMs - atMs)
+    this.#lastMs = atMs
     if (factTypes.has(type)) this.ledger.apply({ type, body } as Fact)
     const said = body as Body
     switch (type) {
@@ -108,14 +109,15 @@ export class Past implements Foldable {
 
   /**
    * Approvals that outlive sessions, on the clock whose present is `now`. Where the wall clock has not come yet to what was
-   * written, they are `over`: it was put back, nobody knows how far, and what is left would be so much longer than what was granted.
+   * written last, they are `over`: it was put back, nobody knows how far, and what is left would be so much longer than what was
+   * granted.
    */
   standing(now: number): {
     readonly standing: readonly StandingApproval[]
     readonly over: readonly string[]
   } {
     const wallNow = Date.now()
-    if (wallNow < this.#latestMs) {
+    if (wallNow < this.#lastMs) {
       const over = [...this.#standing.keys()]
       this.#standing.clear()
       return { standing: [], over }
@@ -128,6 +130,15 @@ export class Past implements Foldable {
       }))
       .filter(({ expiresAt }) => expiresAt > now)
     return { standing, over: [] }
+  }
+
+  /** Between two records the clock went back: to what is left of an approval that adds nothing, so it ends as much earlier by that clock. */
+  #putBack(ms: number): void {
+    const earlier = (time: string): string => new Date(Date.parse(time) - ms).toISOString()
+    for (const [id, stored] of this.#standing) {
+      const { granted_at, expires_at } = stored
+      this.#standing.set(id, { ...stored, granted_at: earlier(granted_at), expires_at: earlier(expires_at) })
+    }
   }
 
   /** Nobody tells that the time of an approval was over. */
@@ -151,7 +162,7 @@ export class Past implements Foldable {
       open: this.#open.values(),
       standing: [...this.#standing.values()],
       applied: [...this.#applied],
-      latest: this.#latestMs,
+      latest: this.#lastMs,
     }
   }
 
@@ -161,7 +172,7 @@ export class Past implements Foldable {
     this.#open.clear()
     this.#standing.clear()
     this.#applied.clear()
-    this.#latestMs = saved?.latest ?? 0
+    this.#lastMs = saved?.latest ?? 0
     for (const said of saved?.open ?? []) this.#open.set(String(said['call']), said)
     for (const stored of saved?.standing ?? []) this.#standing.set(stored.id, stored)
     for (const [type, last] of saved?.applied ?? []) this.#applied.set(type, last)

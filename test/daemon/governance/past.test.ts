@@ -50,7 +50,7 @@ test('an approval whose time is over is not kept', async () => {
   expect(past.standing(0).standing.map(({ id }) => id)).toEqual(['last'])
 })
 
-test('approvals end for good where the clock is behind any record, also behind a snapshot', () => {
+test('approvals end for good where the clock is behind the last record, also behind a snapshot', () => {
   const past = new Past(new Ledger({ provisionalAfter: 10, trustedAfter: 50 }))
   const ahead = { ...standing('a', 'files/read@1#1'), at: new Date(Date.now() + 60_000).toISOString() }
   past.fold(ahead)
@@ -58,4 +58,28 @@ test('approvals end for good where the clock is behind any record, also behind a
   next.load(JSON.parse(JSON.stringify(past.save())))
   expect(next.standing(0)).toEqual({ standing: [], over: ['a'] })
   expect(next.save().standing).toEqual([])
+})
+
+test('an approval ends as much earlier as the clock went back after it, and one that is given then is none the worse', () => {
+  const past = new Past(new Ledger({ provisionalAfter: 10, trustedAfter: 50 }))
+  const minute = 60_000
+  const at = (minutes: number): string => new Date(Date.now() + minutes * minute).toISOString()
+  const given = (id: string, minutes: number) => {
+    const record = standing(id, 'files/read@1#1')
+    record.body.granted_at = at(minutes)
+    record.body.expires_at = at(minutes + 60)
+    return { ...record, at: at(minutes) }
+  }
+  const event = (minutes: number) => ({ type: 'daemon.started', body: {}, seq: 3, at: at(minutes) }) as const
+  past.fold(given('ahead', 600_000)) // by a clock that was a year ahead
+  past.fold(event(600_045))
+  past.fold(event(-10)) // which was put back: 15 minutes of it are left
+  past.fold(given('later', -10))
+  const next = new Past(new Ledger({ provisionalAfter: 10, trustedAfter: 50 }))
+  next.load(JSON.parse(JSON.stringify(past.save())))
+  const left = next.standing(0).standing.map(({ id, expiresAt }) => [id, Math.round(expiresAt / minute)])
+  expect(left).toEqual([
+    ['ahead', 5],
+    ['later', 50],
+  ])
 })
