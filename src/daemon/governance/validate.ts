@@ -2,6 +2,7 @@
 import type { Ledger } from '../../call/ledger.ts'
 import { refusals } from '../../call/refusal.ts'
 import { SallyportError } from '../../errors.ts'
+import { beginning } from '../../lib/clip.ts'
 import type { Observation } from '../../schema/governor.ts'
 import { passedOverWords } from './failure-events.ts'
 import { expectListed } from './seen.ts'
@@ -48,12 +49,17 @@ export async function validate(
     ...(left === null
       ? []
       : [`no tool is declared with ${left}, which its entry gives; see sallyport accept ${server}`]),
-    ...(unseen.length === 0 ? [] : [`not callable, since ${passedOverWords}: ${some(unseen)}`]),
+    ...(unseen.length === 0 ? [] : [`not callable, since ${passedOverWords}: ${some(unseen.map(short))}`]),
     ...(live?.isFull === true ? [`of no more than ${tools.size} tools (tools.per_server)`] : []),
     ...(missing.length === 0 ? [] : [`not listed any more: ${some(missing)}`]),
   ]
   return [as, ...parts].join('; ')
 }
+
+/** Characters of a name that nobody has looked at */
+const shown = 128
+
+const short = (name: string): string => beginning(name, shown)
 
 const some = (names: readonly string[]): string =>
   names.length <= 5 ? names.join(', ') : `${names.slice(0, 5).join(', ')} and ${names.length - 5} more`

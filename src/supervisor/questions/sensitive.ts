@@ -1,10 +1,11 @@
 // Fields of a question to a person whose names or words say that the answer is a secret.
+import { normalized } from '../../lib/marks.ts'
 import { printable } from '../message/unavailable.ts'
 
 /** Names told of one question, characters of each, fields that are looked at, and how deep one may stand in another */
 const most = { names: 32, characters: 64, fields: 1024, depth: 8 } as const
-/** Characters of a text that are looked at */
-const lookedAt = 1000
+/** Characters of all of a question's names and texts that are looked at */
+const lookedAt = 65_536
 
 /** Anywhere in a name, whatever stands between its words */
 const parts =
@@ -32,8 +33,17 @@ const alike: ReadonlyMap<string, string> = new Map(
   'аеорсухіѕјԁкмтпοαερνυικτ'.split('').map((letter, n) => [letter, 'aeopcyxisjdkmtnoaepvuikt'[n] ?? '']),
 )
 
-/** The sensitive ones among the fields that a question's `requestedSchema` has, by name, title and description; those that nobody looks at may be. */
+/**
+ * The sensitive ones among the fields that a question's `requestedSchema` has, by name, title and description, or that it is so in
+ * its own words; those fields that nobody looks at may be, and so may a text that is longer than what is looked at.
+ */
 export function sensitiveFields(params: unknown): readonly string[] {
+  let left = lookedAt
+  const isSensitive = (text: unknown): boolean => {
+    if (typeof text !== 'string') return false
+    left -= text.length
+    return left < 0 || saysSecret(text)
+  }
   const all = fieldsIn(member(params, 'requestedSchema'))
   const found = all
     .slice(0, most.fields)
@@ -84,13 +94,11 @@ const member = (value: unknown, key: string): unknown =>
     ? Reflect.get(value, key)
     : undefined
 
-function isSensitive(text: unknown): boolean {
-  if (typeof text !== 'string') return false
-  const said = text.slice(0, lookedAt)
-  const plain = said.normalize('NFKD').replaceAll(/\p{M}/gu, '').slice(0, lookedAt)
+function saysSecret(text: string): boolean {
+  const plain = normalized(text, 'NFKD').replaceAll(/\p{M}+/gu, '')
   const separate = plain.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase()
   const joined = separate.replaceAll(/[^\p{L}\p{N}]+/gu, '')
-  if (elsewhere.test(joined) || elsewhere.test(said.normalize('NFKC'))) return true
+  if (elsewhere.test(joined) || elsewhere.test(normalized(text, 'NFKC'))) return true
   const latin = separate.replaceAll(/\P{ASCII}/gu, (letter) => alike.get(letter) ?? letter)
   const found = latin.split(/[^a-z0-9]+/)
   return found.some((word) => words.has(word)) || parts.test(found.join(''))

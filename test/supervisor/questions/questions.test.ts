@@ -224,6 +224,10 @@ test('what a field is for is told by its description, and by the words of the qu
   const asked = (words: string) => ({ message: words, requestedSchema: { properties: { answer: {} } } })
   expect(sensitiveFields(asked(message))).toEqual(['(its words)'])
   expect(sensitiveFields(asked('What is your name?'))).toEqual([])
+  const padding = 'a '.repeat(5000)
+  for (const text of [`${padding}введите пароль`, `${padding}your password`, 'a '.repeat(40_000)])
+    expect(sensitiveFields(asked(text))).toEqual(['(its words)'])
+  expect(sensitiveFields(asked(`${padding}your name`))).toEqual([])
 })
 
 test('a form that is as deep and as wide as one likes is looked at no longer for it', () => {
