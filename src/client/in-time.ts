@@ -1,5 +1,6 @@
 // What a daemon answers at once, had in time: one that took the connection may stand still, and would be waited for without end.
 import { SallyportError } from '../errors.ts'
+import { whenLate } from '../lib/deadline.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
 
 const greetingMs = 10_000
@@ -18,12 +19,13 @@ export async function inTime<T>(
   signal: AbortSignal | undefined,
   act: (waiting: { readonly signal: AbortSignal }) => Promise<T>,
 ): Promise<T> {
-  const deadline = AbortSignal.timeout(ms)
+  const deadline = new AbortController()
+  const callOff = whenLate(ms, () => deadline.abort(new SallyportError('ERR_DAEMON_UNAVAILABLE', late)))
+  const ends = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal])
   try {
-    return await act({ signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]) })
-  } catch (error) {
-    if (error !== deadline.reason) throw error
-    throw new SallyportError('ERR_DAEMON_UNAVAILABLE', late)
+    return await act({ signal: ends })
+  } finally {
+    callOff()
   }
 }
 

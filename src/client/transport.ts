@@ -45,6 +45,8 @@ class SocketTransport implements Transport {
       this.#attach(path, waiting),
     )
     this.#socket = socket
+    if (this.#closing.signal.aborted) socket.destroy() // between its answer and this
+    this.#closing.signal.throwIfAborted()
     socket.on('data', (chunk) => this.#receive(chunk))
     socket.on('error', (error) => this.onerror?.(error))
     socket.on('close', () => this.onclose?.())

@@ -1,15 +1,29 @@
 // Waiting with an end: for a promise until a deadline, and for a condition that nothing announces.
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 
-/** Turns of the event loop in which what lies in the kernel is read, and an end that is read there is told. */
+/** Turns of the event loop in which what lies in the kernel is read, and an end that is read there is told */
 const turnsToHear = 2
 
 /**
- * Returns what the promise gives, or throws what `late` makes after `ms`, or the signal's reason when it aborts first.
+ * Calls `late` after `ms`, unless what is returned is called before.
  *
  * A thread that stood still meanwhile, be it for longer than that, hears first what had come by then: its timers run before it
  * looks at its descriptors.
  */
+export function whenLate(ms: number, late: () => void): () => void {
+  let isOver = false
+  const afterLook = async (): Promise<void> => {
+    for (let turns = 0; turns < turnsToHear; turns += 1) await turn()
+    if (!isOver) late()
+  }
+  const timer = setTimeout(() => void afterLook(), ms)
+  return () => {
+    isOver = true
+    clearTimeout(timer)
+  }
+}
+
+/** Returns what the promise gives, or throws what `late` makes after `ms`, or the signal's reason when it aborts first. */
 export const within = async <T>(
   promise: Promise<T>,
   ms: number,
@@ -17,12 +31,7 @@ export const within = async <T>(
   signal?: AbortSignal,
 ): Promise<T> => {
   const { promise: ended, reject } = Promise.withResolvers<never>()
-  let isOver = false
-  const giveUp = async (): Promise<void> => {
-    for (let turns = 0; turns < turnsToHear; turns += 1) await turn()
-    if (!isOver) reject(late())
-  }
-  const timer = setTimeout(() => void giveUp(), ms)
+  const callOff = whenLate(ms, () => reject(late()))
   const abort = (): void => reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
   // Raced all the same: the promise may fail later, and nobody else hears of that.
   if (signal?.aborted === true) abort()
@@ -30,9 +39,19 @@ export const within = async <T>(
   try {
     return await Promise.race([promise, ended])
   } finally {
-    isOver = true
-    clearTimeout(timer)
+    callOff()
     signal?.removeEventListener('abort', abort)
+  }
+}
+
+/** The value of a promise that settles in time, else null. */
+export const soon = async <T>(promise: Promise<T>, ms: number): Promise<T | null> => {
+  const { promise: late, resolve } = Promise.withResolvers<null>()
+  const callOff = whenLate(ms, () => resolve(null))
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    callOff()
   }
 }
 

@@ -1,7 +1,10 @@
 // Waiting with an end: whoever gave up hears nothing more, and neither does the process.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { unlessAborted, within } from '../../src/lib/deadline.ts'
+import { inTime } from '../../src/client/in-time.ts'
+import { soon, unlessAborted, within } from '../../src/lib/deadline.ts'
 
 const late = (): Error => new Error('late')
 
@@ -33,4 +36,20 @@ test('within ends with what comes first: the promise, its time, its signal', asy
   const waiting = within(never, 10_000, late, ending.signal)
   ending.abort(new Error('given up'))
   await expect(waiting).rejects.toThrow('given up')
+})
+
+test.each([
+  ['soon', (promise: Promise<unknown>) => soon(promise, 50)],
+  ['within', (promise: Promise<unknown>) => within(promise, 50, late)],
+  [
+    'inTime',
+    (promise: Promise<unknown>) =>
+      inTime({ ms: 50, late: 'late' }, undefined, ({ signal }) => unlessAborted(promise, signal)),
+  ],
+])('%s hears what came while the thread stood still', async (_, wait) => {
+  await turn() // behind which the timers come, and then the descriptors
+  const child = spawn('/bin/echo', ['here'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const waiting = wait(once(child.stdout, 'data').then(String))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  expect(await waiting).toBe('here\n')
 })

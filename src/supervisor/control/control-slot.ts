@@ -1,7 +1,7 @@
 // The instance that serves one principal's control calls to one server: started when needed, restarted when lost.
 import { catalogue, SallyportError } from '../../errors.ts'
 import type { InstanceId } from '../../lib/ids.ts'
-import { unlessAborted } from '../../lib/deadline.ts'
+import { soon, unlessAborted } from '../../lib/deadline.ts'
 import { Due } from '../../lib/due.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
@@ -19,7 +19,6 @@ import type { Guest, Seat } from '../shared/seat.ts'
 import type { Generations } from './generations.ts'
 import { Idle } from './idle.ts'
 import { type Connection, connectionTo, leave, type Line, lineOf } from './slot-connection.ts'
-import { soon } from '../instance/stop.ts'
 import type { ToolSurface } from '../client/tool-surface.ts'
 import { unavailable, whyNot } from '../message/unavailable.ts'
 

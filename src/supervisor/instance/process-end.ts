@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import type { Duplex, Writable } from 'node:stream'
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 import type { SessionEnd } from '../ports.ts'
-import { soon } from './stop.ts'
+import { soon } from '../../lib/deadline.ts'
 
 /** How long the last output of a process may take to be read, ms */
 const lastOutputMs = 5000

@@ -1,6 +1,7 @@
 // The stop ladder: end of input, SIGTERM, SIGKILL, and proof that nothing is left.
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 import { enough, SallyportError } from '../../errors.ts'
+import { soon } from '../../lib/deadline.ts'
 import { errnoOf } from '../../lib/missing.ts'
 import { shortOf } from '../../lib/short-of.ts'
 
@@ -51,19 +52,6 @@ function notGone({ spec, initPid }: SandboxProcess): SallyportError {
     {},
     { cause: short },
   )
-}
-
-/** The value of a promise that settles in time, else null; the timer goes with it. */
-export async function soon<T>(promise: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, ms, null)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** Waits for all, whatever happens to some, then fails with the first failure. */

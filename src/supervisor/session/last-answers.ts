@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '../../errors.ts'
 import { nowMs } from '../../lib/clock.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import { soon } from '../instance/stop.ts'
+import { soon } from '../../lib/deadline.ts'
 import { hostLeft } from '../instance/process-end.ts'
 import type { SessionBoundary } from './boundary.ts'
 

@@ -5,7 +5,7 @@ import type { HostMethods } from '../../rpc/protocol.ts'
 import type { Caller, SessionEnd } from '../ports.ts'
 import { sees } from '../registered-server.ts'
 import type { Session } from './session.ts'
-import { soon } from '../instance/stop.ts'
+import { soon } from '../../lib/deadline.ts'
 
 /** How long a result is kept, ms */
 const keepMs = 60_000

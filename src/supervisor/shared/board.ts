@@ -13,7 +13,7 @@ import type { MessageId } from '../message/message-id.ts'
 import type { Running } from '../ports.ts'
 import { type Edit, edited, idAt, marksOf, only, subscriptionIn } from './lines.ts'
 import { type Guest, Seat } from './seat.ts'
-import { soon } from '../instance/stop.ts'
+import { soon } from '../../lib/deadline.ts'
 
 /** The way to the process; ids of its own requests are of the same count. */
 export interface Speaker {

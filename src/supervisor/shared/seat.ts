@@ -4,7 +4,7 @@ import { SallyportError } from '../../errors.ts'
 import type { InstanceId } from '../../lib/ids.ts'
 import type { SandboxExit } from '../../sandbox/driver.ts'
 import type { Running } from '../ports.ts'
-import { soon } from '../instance/stop.ts'
+import { soon } from '../../lib/deadline.ts'
 
 /** Whoever sits there. */
 export interface Guest {

@@ -5,7 +5,7 @@ import type { InstanceState } from '../../rpc/protocol.ts'
 import type { SandboxExit } from '../../sandbox/driver.ts'
 import type { Running } from '../ports.ts'
 import { type Guest, noExit, type Seat } from './seat.ts'
-import { soon } from '../instance/stop.ts'
+import { soon } from '../../lib/deadline.ts'
 
 /** The part of an instance that its session needs. */
 export interface Serving {
