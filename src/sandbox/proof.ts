@@ -68,6 +68,10 @@ export const childrenOf = (pid: number): readonly ProcessIdentity[] => {
   }
 }
 
+/** The same as far as it can be seen, for whoever looks again: none where descriptors or memory have run out. */
+export const childrenNow = (pid: number): readonly ProcessIdentity[] =>
+  unlessShort(() => childrenOf(pid)) ?? []
+
 /**
  * Whether a process is `ancestor`, or was started by it or by one that it started, as their parents are now. Of one that has
  * ended, or that is not to be seen, nobody can say so.

@@ -7,6 +7,7 @@ import { shortageTold } from '../../lib/missing.ts'
 import type { SandboxExit, SandboxProcess } from '../driver.ts'
 import type { OuterLimits } from '../limits/limits.ts'
 import {
+  childrenNow,
   childrenOf,
   isGone,
   isGoneOrOrphan,
@@ -121,7 +122,9 @@ export class ConfinedTree implements RunningSandbox {
     // Without its channel init ends even where the order found nobody to read it: not started yet, or stopped.
     this.channel.end()
     // Not the monitor: it is the one who reaps PID 1, and a daemon that is PID 1 of a container would inherit the zombie.
-    if (this.#init !== null) killExactly(this.#init)
+    // Before it is known, whoever is below the monitor: one that somebody stopped obeys no order, and would outlive its monitor.
+    for (const one of this.#init === null ? childrenNow(this.#monitor.pid ?? 0) : [this.#init])
+      killExactly(one)
     this.#endIsAsked.resolve()
   }
 
