@@ -91,16 +91,18 @@ export class LineWriter {
 
 /**
  * A descriptor for the same, at which a write that would wait fails with EAGAIN. A pipe or terminal is opened anew, since whoever
- * shares the one that we have may not expect that of it; a socket can't be, and is used as Node uses it. A file keeps nobody
- * waiting. What may not be opened anew, as the terminal of another user, stays as it is.
+ * shares the one that we have may not expect that of it; a socket can't be, nor another user's pipe, and is used as Node uses it. A
+ * file keeps nobody waiting. Another user's terminal stays as it is.
  */
 function neverHeld(fd: number): number {
-  try {
-    const status = fstatSync(fd)
-    if (status.isSocket() && fd === 2) void process.stderr // looked at, it does not block any more
-    if (!status.isFIFO() && !status.isCharacterDevice()) return fd
-    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
-  } catch {
-    return fd
+  const status = fstatSync(fd)
+  if (status.isFIFO() || status.isCharacterDevice()) {
+    try {
+      return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+    } catch {
+      // it is not ours, or has no reader
+    }
   }
+  if (fd === 2 && !status.isFile()) void process.stderr // looked at, a pipe or socket does not block any more
+  return fd
 }
