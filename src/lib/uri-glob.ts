@@ -5,7 +5,8 @@ import { withoutTrailing } from './trailing.ts'
 
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
 const needless = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
-const slash = /^[^?#]*%(?:2f|5c)/i
+/** Where a name ends, or a path goes on, to some readers alone: in `https://a\@b` one finds host a, another b */
+const slash = /^[^?#]*(?:\\|%(?:2f|5c))/i
 /** What is longer is held against no glob where it has look-alikes: no server need take it (RFC 9110, 4.1, has 8000) */
 const longest = 8192
 
@@ -35,7 +36,9 @@ export function matchesUri(glob: string, value: string, effort?: Effort): boolea
   // Whoever looks for it leaves the fragment out, and of a file the query.
   const dropped = uri.protocol === 'file:' ? /[?#].*$/s : /#.*$/s
   const bare = glob.includes('#') ? value : value.replace(dropped, '')
-  const verdicts = [value, resolved, uri.href, bare].map(read)
+  // Who opens files may look at nothing but the path: a host, or another scheme, is as good as none.
+  const path = /^file:\/\/\//i.test(glob) && /^\/|^$/.test(uri.pathname) ? [`file://${uri.pathname}`] : []
+  const verdicts = [value, resolved, uri.href, bare, ...path.filter((one) => one !== uri.href)].map(read)
   const [first = null] = verdicts
   if (!verdicts.every((verdict) => verdict === first)) return null
   if (first === null || (!first && matchesPath(glob, value, effort) !== false)) return null

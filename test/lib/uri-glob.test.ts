@@ -15,6 +15,8 @@ test.each([
   ['https://x/*', 'https://x/a?to=https%3A%2F%2Fy%2Fz', true],
   ['https://x/**', 'https://x/web/https://y/z', true],
   ['https://x', 'https://x', true],
+  ['file://server/docs/**', 'file://server/docs/a', true],
+  ['file:///docs/**', 'any://docs/a', false],
   ['https://x/a%2a', 'https://x/a%2a', true],
   ['https://x/**', 'https://x/a?b#c', true],
   ['note://a#b*', 'note://a#bc', true],
@@ -47,12 +49,22 @@ test.each([
   ['a letter that is not shown behind one that looks alike', 'file:///ｓ\u00adecret/x'],
   ['dots with what is not shown between them', 'file:///public/.\u2060./secret/x'],
   ['no URI at all', '/secret/x'],
+  ['another machine’s name', 'file://evil/secret/x'],
+  ['an address', 'file://127.0.0.1/secret/x'],
+  ['an address of its own', 'file://[::1]/secret/x'],
+  ['another machine’s name, with a query', 'file://evil/secret/x?a'],
+  ['another scheme', 'any:///secret/x'],
+  ['another scheme, and no authority', 'any:/secret/x'],
+  ['another scheme, with a host', 'https://evil/secret/x'],
 ])('what some readers take for file:///secret/x is told of nobody: %s', (_what, value) => {
   expect(matchesUri('file:///secret/**', value)).toBeNull()
 })
 
 test.each([
   ['https://inner/**', 'https://somebody@inner/a'],
+  ['https://inner/**', 'https://evil\\@inner/a'],
+  ['https://inner/**', 'https://evil\\.inner/a'],
+  ['https://inner/**', 'https://inner\\a'],
   ['https://inner/**', 'https://inner:443/a'],
   ['https://inner/**', 'https://INNER/a'],
   ['https://inner/**', 'https://inner'],
