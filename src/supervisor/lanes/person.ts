@@ -11,15 +11,22 @@ import { declaredBy, type Declared, whyNotDeclared } from '../questions/declared
 import { type InputVerdict, paramsIn } from '../questions/input-required.ts'
 import { questionKey, type Said, valueOf } from '../questions/questions.ts'
 import { queueIsFull, serverMay, whyOff } from '../questions/server-may.ts'
+import { readTwoWays } from '../questions/two-ways.ts'
 import type { Wire } from './wire.ts'
 
 /** Who asks a person in the era of results, and whom that is told to. */
 export type Person = Pick<Wire, 'server' | 'questions' | 'note' | 'declineTask'>
 
-/** Why a person is not asked, or null; `params` are the question's. */
-export function whyNotAsked({ server, talk, questions }: Wire, params: unknown): string | null {
+/** Why a person is not asked, or null; `params` are the value of the question's. */
+export function whyNotAsked(
+  { server, talk, questions }: Wire,
+  request: Pick<Request, 'text' | 'params'>,
+  params: unknown,
+): string | null {
   const { elicitation } = server
   if (!serverMay(server, 'elicitation')) return whyOff(server)
+  const unclear = readTwoWays(request.text, request.params)
+  if (unclear !== null) return unclear
   const undeclared = whyNotDeclared(talk.declared, 'elicitation', params)
   if (undeclared !== null) return undeclared
   if (talk.waitingOnHost('elicitation') + questions.count() < elicitation.queue) return null

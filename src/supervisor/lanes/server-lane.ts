@@ -220,7 +220,7 @@ export class ServerLane {
     const route = gate.route('server', 'request', request.method)
     if (route === 'roots') return this.#reply(resultLine(request.id, rootsOf(server)))
     const asked = route === 'elicitation' && serverMay(server, route) ? valueOf(request) : null
-    const reason = route === 'elicitation' ? whyNotAsked(this.#wire, asked) : null
+    const reason = route === 'elicitation' ? whyNotAsked(this.#wire, request, asked) : null
     if (reason !== null) {
       this.#wire.note('session/declined', { method: request.method, reason })
       return this.#reply(resultLine(request.id, declined))

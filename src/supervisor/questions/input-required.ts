@@ -9,6 +9,7 @@ import { confusableIn, readUnambiguous, type Request } from '../message/envelope
 import { sensitiveFields } from './sensitive.ts'
 import type { Declared } from './declared.ts'
 import { queueIsFull, serverMay, whyNotHost } from './server-may.ts'
+import { readTwoWays } from './two-ways.ts'
 import { utf8 } from '../message/utf8.ts'
 
 /**
@@ -111,7 +112,8 @@ export function judgeInput(
     if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
     else if (route === 'elicitation') {
       const params = serverMay(server, route) ? paramsOf(text, entry) : null
-      const why = whyNotHost(server, host, route, params) ?? (fits ? null : queueIsFull(server))
+      const unclear = params === null ? null : readTwoWays(text, paramsAt(text, entry))
+      const why = whyNotHost(server, host, route, params) ?? unclear ?? (fits ? null : queueIsFull(server))
       if (why === null) {
         passing++
         sensitive.push(...sensitiveFields(params))
@@ -195,6 +197,9 @@ function methodOf(text: string, entry: Member): string {
   if (method === null || method === 'twice' || lookUp(found, 'params') === 'twice') return ''
   return confusableIn(found, question) === null ? textOf(text, method) : ''
 }
+
+const paramsAt = (text: string, { start, end }: Span): Span | null =>
+  members(text, start, end).find(({ key }) => key === 'params') ?? null
 
 function paramsOf(text: string, entry: Span): unknown {
   return Reflect.get(Object(JSON.parse(utf8(text, entry.start, entry.end))), 'params')
