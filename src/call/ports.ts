@@ -64,7 +64,7 @@ export interface ApprovalQuestion {
   readonly session: string
   readonly policyVersion: string
   readonly trustEpoch: number
-  /** Canonical arguments, whole */
+  /** Canonical arguments, whole, and what else a call says to its server */
   readonly text: string
   readonly reason: string
 }

@@ -1,0 +1,52 @@
+// Who approves a call sees all that it says to its server.
+import { expect, test } from 'vitest'
+import { besideArguments } from '../../src/call/beside.ts'
+import { attach, type HostEnd } from '../support/attach.ts'
+import { eventually } from '../support/eventually.ts'
+import { serverSettings } from '../support/server-settings.ts'
+
+test.each([
+  ['{"name":"x","arguments":{"a":1}}', null],
+  ['{"name":"x"}', null],
+  ['{"name":"x","_meta":{"progressToken":7}}', null],
+  ['{"name":"x","_meta":{}}', null],
+  [
+    '{"name":"x","_meta":{"progressToken":7,"acme/delete":"all"},"recursive":true}',
+    '{"_meta":{"acme/delete":"all"},"recursive":true}',
+  ],
+  ['{"name":"x","_meta":[1],"arguments":{"_meta":2}}', '{"_meta":[1]}'],
+  ['{"name":"x","z":"\\u0064elete","a":{"c":1.0,"b":2}}', '{"a":{"b":2,"c":1},"z":"delete"}'],
+  ['{"name":"x","__proto__":{"a":1}}', '{"__proto__":{"a":1}}'],
+  ['{"name":"x","half":"\\ud800"}', '{"half":"\\ud800"}'],
+  [
+    '{"name":"x","größe":"ü","inputResponses":"[not recorded]"}',
+    '{"größe":"ü","inputResponses":"[not recorded]"}',
+  ],
+])('beside the arguments of %s: %j', (evidence, beside) => {
+  expect(besideArguments(evidence)).toBe(beside)
+})
+
+async function asking(params: object): Promise<HostEnd> {
+  const rules = [{ permission: 'mcp:*:*', action: 'ask', where: {}, origin: 'rules[0]' }] as const
+  const host = await attach(serverSettings('raw-echo.mjs'), { rules })
+  host.governed.governance.listen()
+  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: {} })
+  await host.answer('i')
+  host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  return host
+}
+
+test('a question has it behind the arguments', async () => {
+  const said = {
+    name: 'echo',
+    arguments: { text: 'harmless' },
+    recursive: true,
+    _meta: { 'acme/target': 'prod', progressToken: 1 },
+  }
+  await using host = await asking(said)
+  const { approvals } = host.governed.governance
+  const [question] = await eventually(() => approvals.pending().length > 0 && approvals.pending())
+  const whole = '{"text":"harmless"} and beside it {"_meta":{"acme/target":"prod"},"recursive":true}'
+  expect(question?.text).toBe(whole)
+  expect(question?.summary).toContain(whole)
+})
