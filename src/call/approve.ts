@@ -73,7 +73,10 @@ export class Approvals implements Approver {
     const stands = this.covering(question)
     if (stands !== null) return this.#given.add(yesBy(stands))
     if (this.#options.listeners() === 0)
-      return refusal(null, `${question.reason}, and no operator is listening for approvals`)
+      return refusal(
+        null,
+        `${question.reason}, and no operator is listening for approvals: have one run sallyport approvals --watch, and call again`,
+      )
     if (!this.#hasRoom(question))
       return refusal(null, `${question.reason}, and too many questions of uid ${question.principal} wait`)
     asked?.() // which finds who has left meanwhile
@@ -247,7 +250,7 @@ export class Approvals implements Approver {
       resolve(answer)
     }
     const cancelled = (): void => settle(refusal(null, SallyportError.from(signal.reason).message))
-    const late = `no operator answered within ${waitMs} ms`
+    const late = `no operator answered within ${waitMs} ms (approval.wait_ms); call again once one can`
     const timer = setTimeout(() => settle({ ...refusal(null, late), isTimeout: true }), waitMs)
     signal.addEventListener('abort', cancelled)
     const { identity, principal, session, reason, argumentsDigest, bytesDigest } = question

@@ -1,4 +1,5 @@
 // How Sallyport itself finds out whom it speaks with: `initialize`, or in a process that sessions share `server/discover`.
+import { beginning } from '../../lib/clip.ts'
 import { SallyportError } from '../../errors.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Introduced } from '../lanes/conversation.ts'
@@ -39,7 +40,7 @@ export async function meet(server: ServerSettings, request: Request, host: Intro
   }
   const result = readAnswer('initialize', answer.result.raw) as { protocolVersion?: unknown } | null
   if (typeof result?.protocolVersion !== 'string' || !knownVersions.has(result.protocolVersion)) {
-    const got = JSON.stringify(result?.protocolVersion ?? null)
+    const got = beginning(printable(JSON.stringify(result?.protocolVersion ?? null)), 64)
     const why = `it answered initialize with protocol version ${got}, which is not one of ${[...knownVersions].join(', ')}`
     throw new SallyportError('ERR_SERVER_PROTOCOL', `mcp server ${server.name} broke the protocol: ${why}`)
   }

@@ -34,7 +34,7 @@ const alike: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * The sensitive ones among the fields that a question's `requestedSchema` has, by name, title and description, or that it is so in
+ * The sensitive ones among the fields that a question's `requestedSchema` has, by name, title, description and format, or that it is so in
  * its own words; those fields that nobody looks at may be, and so may a text that is longer than what is looked at.
  */
 export function sensitiveFields(params: unknown): readonly string[] {
@@ -48,7 +48,7 @@ export function sensitiveFields(params: unknown): readonly string[] {
   const found = all
     .slice(0, most.fields)
     .filter(({ name, field }) =>
-      [name, member(field, 'title'), member(field, 'description')].some(isSensitive),
+      [name, ...['title', 'description', 'format'].map((key) => member(field, key))].some(isSensitive),
     )
     .slice(0, most.names)
     .map(({ name }) => printable(name.slice(0, most.characters)).slice(0, most.characters))

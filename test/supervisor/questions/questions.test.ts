@@ -215,6 +215,7 @@ test('what a field is for is told by its description, and by the words of the qu
   const inner = { type: 'object', properties: { password: { type: 'string' } } }
   for (const field of [
     { description: 'Type your passphrase here.' },
+    { type: 'string', format: 'password' },
     inner,
     { type: 'array', items: inner },
     { anyOf: [{ type: 'string' }, inner] },
