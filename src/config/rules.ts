@@ -57,8 +57,11 @@ function checkAddresses({ document, config }: Stating): readonly Issue[] {
 }
 
 function writeInstead(glob: string, normal: string): string {
-  if (normal === '/' && !glob.startsWith('/')) return 'write the path of what is meant'
-  const isWholeHost = normal.endsWith('/') && normal.includes('://') && !glob.endsWith('/')
+  const isAddress = normal.includes('://')
+  const says = isAddress ? (/^[^:]*:\/\/(?!\/$)[^=&#]*(?:\/|$)/.test(normal) ? normal : '') : normal
+  if (/^[./]*\**$/.test(says) && !glob.startsWith('/'))
+    return isAddress ? 'write a host, and a slash behind it' : 'write the path of what is meant'
+  const isWholeHost = isAddress && normal.endsWith('/') && !glob.endsWith('/')
   return isWholeHost ? `write ${normal}, or ${normal}** for all that is there` : `write ${normal}`
 }
 
@@ -103,20 +106,34 @@ function authorityOf(scheme: string, authority: string): string {
   const isResolved = special.test(scheme) || /[*?]/.test(scheme) // of other schemes a resolver leaves it, and readers make it small
   const found = isResolved ? URL.parse(`https://${plain}/`)?.hostname : undefined
   const host = scheme === 'file' && name === 'localhost' ? '' : (found ?? plain.toLowerCase())
-  const resolved = wildcards.reduce(
-    (text, wildcard, n) => text.replace(`${mark}${n + 1}${mark}`, () => wildcard),
-    host,
-  )
+  const tokens = new RegExp(`${mark}(\\d+)${mark}`, 'g')
+  const resolved = host.replaceAll(tokens, (token, n: string) => wildcards[Number(n) - 1] ?? token)
   return `${user}${resolved}${port === '' || port === usualPorts[scheme] ? '' : `:${port}`}`
 }
 
 /** Letters that a resolver leaves as they are, and of which none in the name becomes the like. */
 function markBeside(name: string): string {
   const fold = foldKey(name, Infinity)
-  let mark = 'zq'
-  while (fold.includes(mark)) mark = `z${mark}`
-  return mark
+  for (let length = 2; ; length += 1) {
+    const taken = new Set<string>()
+    for (let at = 0; at + length <= fold.length; at += 1) taken.add(fold.slice(at, at + length))
+    const free = marks(length).find((mark) => !taken.has(mark))
+    if (free !== undefined) return free
+  }
 }
+
+/** So many letters before a z, as numbers are written: enough of them that no name has them all. */
+const marks = (length: number): readonly string[] =>
+  Array.from(
+    { length: 20 ** (length - 1) },
+    (_, number) =>
+      `${number
+        .toString(20)
+        .padStart(length - 1, '0')
+        .replaceAll(/./g, (digit) => letters[parseInt(digit, 20)] ?? '')}z`,
+  )
+
+const letters = 'qxjkvwybfpghmcudlnrs'
 
 /** What has a slash is held against paths, which have no empty steps, and none that stay where they are or lead back. */
 function pathOf(glob: string): string {
@@ -126,12 +143,15 @@ function pathOf(glob: string): string {
 }
 
 function steppedOf(path: string, isFile: boolean): string {
-  let text = isFile ? path.replaceAll(/\/{2,}/g, '/') : path
-  for (let before = ''; before !== text;) {
-    before = text
-    text = text.replaceAll(/\/\.(?=\/|$)/g, '').replace(/\/(?!\.\.\/|\*)[^/]+\/\.\.(?=\/|$)/, '')
+  const [first = '', ...steps] = (isFile ? path.replaceAll(/\/{2,}/g, '/') : path).split('/')
+  const left: string[] = []
+  for (const step of steps) {
+    const before = left.at(-1) ?? ''
+    // Where a wildcard leads nobody knows, nor so where `..` behind it does.
+    if (step === '..' && before !== '' && before !== '..' && !before.startsWith('*')) left.pop()
+    else if (step !== '.') left.push(step)
   }
-  return text
+  return [first, ...left].join('/')
 }
 
 function mendOf(method: string): string | null {

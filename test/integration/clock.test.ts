@@ -72,6 +72,22 @@ test('a clock that once was a year ahead ends no approval that is given after it
   await endServe(third)
 })
 
+test('an approval that is over does not come back with a clock that is put back', async () => {
+  const at = await place({ ...config, approval: { ttl_ms: 3000 } })
+  onTestFinished(() => at[Symbol.asyncDispose]())
+  using clock = openClock(at.folder)
+  const env = { LD_PRELOAD: clock.library, SALLYPORT_CLOCK: clock.path }
+  const first = await serve(at, env)
+  await approved(first.client)
+  await eventually(async () => (await first.client.call('approvals/list', {})).standing.length === 0)
+  clock.set(-3_600_000)
+  await expect(call(first.client)).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+  await endServe(first)
+  const second = await serve(at, env)
+  expect((await second.client.call('approvals/list', {})).standing).toEqual([])
+  await endServe(second)
+})
+
 test('a clock that is a year ahead as a daemon starts takes away nothing of what journal.keep_days keeps', async () => {
   const at = await place(configOf({ plain: fixture('echo') }, { journal: { keep_days: 30 } }))
   onTestFinished(() => at[Symbol.asyncDispose]())

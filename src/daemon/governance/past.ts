@@ -19,6 +19,9 @@ const factTypes: ReadonlySet<string> = new Set<Fact['type']>([
   'hold.released',
 ])
 
+/** By how much a wall clock that is only adjusted may be behind the last record, ms: what stands may outlive its time by as much */
+const mostSlack = 1000
+
 type Body = Readonly<Record<string, unknown>>
 type Stored = Omit<StandingApproval, 'expiresAt'> & {
   readonly granted_at: string
@@ -30,9 +33,11 @@ export interface SavedPast {
   readonly ledger: SavedLedger
   readonly open: readonly Body[]
   readonly standing: readonly Stored[]
+  /** Ids of what stood when the clock went back; older snapshots do not say */
+  readonly over?: readonly string[]
   /** Digest of the last record of what the configuration says, by type */
   readonly applied: readonly (readonly [string, Applied])[]
-  /** Time of the last record, ms since 1970; older snapshots do not say */
+  /** Latest time of any record since the clock last went back, ms since 1970; older snapshots do not say */
   readonly latest?: number
 }
 
@@ -51,8 +56,10 @@ export class Past implements Foldable {
   /** Calls with an intent and no end yet, by their id */
   readonly #open = new BriefMap<Body>()
   readonly #standing = new Map<string, Stored>()
+  /** Approvals of which nobody knows how much of their time is left, until their end is recorded */
+  readonly #over = new Set<string>()
   readonly #applied = new Map<string, Applied>()
-  /** Time of the last record, as the wall clock said */
+  /** Latest time of any record since the wall clock last went back, as it said */
   #lastMs = 0
 
   constructor(ledger: Ledger) {
@@ -61,8 +68,8 @@ export class Past implements Foldable {
 
   fold({ type, body, seq, at = null }: Told): void {
     const atMs = at === null ? Date.now() : Date.parse(at) // one that is only being written has the present time
-    if (atMs < this.#lastMs) this.#putBack(this.#lastMs - atMs)
-    this.#lastMs = atMs
+    if (atMs < this.#lastMs - mostSlack) this.#putBack(atMs)
+    else if (atMs > this.#lastMs) this.#lastMs = atMs
     if (factTypes.has(type)) this.ledger.apply({ type, body } as Fact)
     const said = body as Body
     switch (type) {
@@ -78,10 +85,10 @@ export class Past implements Foldable {
         this.#standing.set(String(said['id']), body as Stored)
         break
       case 'approval.revoked':
-        this.#standing.delete(String(said['id']))
+        this.#forget([String(said['id'])])
         break
       case 'approval.ended':
-        for (const id of said['ids'] as string[]) this.#standing.delete(id)
+        this.#forget(said['ids'] as string[])
         break
       case 'server.quarantined':
         if (String(said['failure']).startsWith('MP-FH-')) this.#endApprovals(String(said['server']))
@@ -117,11 +124,9 @@ export class Past implements Foldable {
     readonly over: readonly string[]
   } {
     const wallNow = Date.now()
-    if (wallNow < this.#lastMs) {
-      const over = [...this.#standing.keys()]
-      this.#standing.clear()
-      return { standing: [], over }
-    }
+    if (wallNow < this.#lastMs) this.#putBack(wallNow)
+    const over = [...this.#over]
+    this.#over.clear()
     const standing = [...this.#standing.values()]
       .filter(({ scope }) => scope === 'policy')
       .map(({ granted_at, expires_at, ...approval }) => ({
@@ -129,15 +134,20 @@ export class Past implements Foldable {
         expiresAt: now + Date.parse(expires_at) - Math.max(wallNow, Date.parse(granted_at)),
       }))
       .filter(({ expiresAt }) => expiresAt > now)
-    return { standing, over: [] }
+    return { standing, over }
   }
 
-  /** Between two records the clock went back: to what is left of an approval that adds nothing, so it ends as much earlier by that clock. */
-  #putBack(ms: number): void {
-    const earlier = (time: string): string => new Date(Date.parse(time) - ms).toISOString()
-    for (const [id, stored] of this.#standing) {
-      const { granted_at, expires_at } = stored
-      this.#standing.set(id, { ...stored, granted_at: earlier(granted_at), expires_at: earlier(expires_at) })
+  /** Between two records the clock went back, and nobody knows how much time has passed: a restart takes up nothing that stood then. */
+  #putBack(atMs: number): void {
+    this.#lastMs = atMs
+    for (const id of this.#standing.keys()) this.#over.add(id)
+    this.#standing.clear()
+  }
+
+  #forget(ids: readonly string[]): void {
+    for (const id of ids) {
+      this.#standing.delete(id)
+      this.#over.delete(id)
     }
   }
 
@@ -161,6 +171,7 @@ export class Past implements Foldable {
       ledger: this.ledger.save(),
       open: this.#open.values(),
       standing: [...this.#standing.values()],
+      over: [...this.#over],
       applied: [...this.#applied],
       latest: this.#lastMs,
     }
@@ -171,10 +182,12 @@ export class Past implements Foldable {
     this.ledger.load(saved?.ledger ?? null)
     this.#open.clear()
     this.#standing.clear()
+    this.#over.clear()
     this.#applied.clear()
     this.#lastMs = saved?.latest ?? 0
     for (const said of saved?.open ?? []) this.#open.set(String(said['call']), said)
     for (const stored of saved?.standing ?? []) this.#standing.set(stored.id, stored)
+    for (const id of saved?.over ?? []) this.#over.add(id)
     for (const [type, last] of saved?.applied ?? []) this.#applied.set(type, last)
   }
 }
