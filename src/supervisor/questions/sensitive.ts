@@ -4,8 +4,8 @@ import { printable } from '../message/unavailable.ts'
 
 /** Names told of one question, characters of each, fields that are looked at, and how deep one may stand in another */
 const most = { names: 32, characters: 64, fields: 1024, depth: 8 } as const
-/** Characters of all of a question's names and texts that are looked at */
-const lookedAt = 65_536
+/** Characters of all of a question's names and texts that are looked at, compatibility forms taken apart */
+const lookedAt = 16_384
 
 /** Anywhere in a name, whatever stands between its words */
 const parts =
@@ -33,6 +33,8 @@ const alike: ReadonlyMap<string, string> = new Map(
   'аеорсухіѕјԁкмтпοαερνυικτ'.split('').map((letter, n) => [letter, 'aeopcyxisjdkmtnoaepvuikt'[n] ?? '']),
 )
 
+const anyAlike = new RegExp(`[${[...alike.keys()].join('')}]`, 'gu')
+
 /**
  * The sensitive ones among the fields that a question's `requestedSchema` has, by name, title, description and format, or that it is so in
  * its own words; those fields that nobody looks at may be, and so may a text that is longer than what is looked at.
@@ -41,8 +43,10 @@ export function sensitiveFields(params: unknown): readonly string[] {
   let left = lookedAt
   const isSensitive = (text: unknown): boolean => {
     if (typeof text !== 'string') return false
-    left -= text.length
-    return left < 0 || saysSecret(text)
+    if (text.length > left) return true
+    const plain = normalized(text, 'NFKD')
+    left -= plain.length
+    return left < 0 || saysSecret(plain)
   }
   const all = fieldsIn(member(params, 'requestedSchema'))
   const found = all
@@ -94,12 +98,13 @@ const member = (value: unknown, key: string): unknown =>
     ? Reflect.get(value, key)
     : undefined
 
+/** The text is decomposed (NFKD). */
 function saysSecret(text: string): boolean {
-  const plain = normalized(text, 'NFKD').replaceAll(/\p{M}+/gu, '')
+  const plain = text.replaceAll(/\p{M}+/gu, '')
   const separate = plain.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase()
   const joined = separate.replaceAll(/[^\p{L}\p{N}]+/gu, '')
-  if (elsewhere.test(joined) || elsewhere.test(normalized(text, 'NFKC'))) return true
-  const latin = separate.replaceAll(/\P{ASCII}/gu, (letter) => alike.get(letter) ?? letter)
+  if (elsewhere.test(joined) || elsewhere.test(text.normalize('NFC'))) return true
+  const latin = separate.replaceAll(anyAlike, (letter) => alike.get(letter) ?? letter)
   const found = latin.split(/[^a-z0-9]+/)
   return found.some((word) => words.has(word)) || parts.test(found.join(''))
 }

@@ -225,7 +225,7 @@ test('what a field is for is told by its description, and by the words of the qu
   const asked = (words: string) => ({ message: words, requestedSchema: { properties: { answer: {} } } })
   expect(sensitiveFields(asked(message))).toEqual(['(its words)'])
   expect(sensitiveFields(asked('What is your name?'))).toEqual([])
-  const padding = 'a '.repeat(5000)
+  const padding = 'a '.repeat(3000)
   for (const text of [`${padding}введите пароль`, `${padding}your password`, 'a '.repeat(40_000)])
     expect(sensitiveFields(asked(text))).toEqual(['(its words)'])
   expect(sensitiveFields(asked(`${padding}your name`))).toEqual([])
