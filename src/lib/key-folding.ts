@@ -1,6 +1,6 @@
 // Which keys a lenient JSON reader could take for one another.
 
-import { normalized } from './marks.ts'
+import { hasLongRun, normalized } from './marks.ts'
 
 const unseen = String.raw`\p{Cc}\p{Cf}\p{Z}\p{DI}`
 const allUnseen = new RegExp(`[${unseen}]+`, 'gu')
@@ -19,13 +19,13 @@ const margin = 40
  * far as it takes to tell it from keys that fold to no more.
  */
 export function foldKey(key: string, longest = longestMeant): string {
-  if (/^[a-z0-9_/.-]*$/.test(key)) return key
+  if (/^[\x21-\x7e]*$/.test(key)) return key.toLowerCase()
   const nul = key.indexOf('\0')
   const said = nul < 0 ? key : key.slice(0, nul)
   for (let length = 64; ; length *= 2) {
     const begun = beginningOf(said, length)
     const fold = foldOf(begun)
-    if (begun.length < length || fold.length > longest + margin) return fold
+    if (begun.length < length || fold.length > longest + margin || fold.endsWith('\0')) return fold
   }
 }
 
@@ -44,7 +44,8 @@ function beginningOf(text: string, length: number): string {
 /** What becomes a space in the compatibility form goes, too, and marks are joined then with what stands before it. */
 function foldOf(text: string): string {
   const visible = normalized(text, 'NFKC').replace(allUnseen, '')
-  return caseFolded(normalized(visible, 'NFKC')).replaceAll('\u03c2', '\u03c3')
+  if (hasLongRun(visible)) return `${visible}\0` // of which nobody makes a key that is meant, nor looks further
+  return caseFolded(visible.normalize('NFKC')).normalize('NFKC').replaceAll('\u03c2', '\u03c3')
 }
 
 /** Through the upper case, in which letters with several lower ones meet: ß and ss, \u03c2 and \u03c3, the dotless i and i. */
