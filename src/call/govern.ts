@@ -73,7 +73,7 @@ class Passage implements Told {
 
   /** Goes on when all calls of this turn have come as far. */
   #together(step: Together, steps: () => Later): null {
-    step.add(() => this.attempt(steps))
+    step.add(() => this.attempt(steps), this.#proposal.session)
     return null
   }
 
@@ -102,6 +102,7 @@ class Passage implements Told {
   #decide(proposed: Proposed, problem: string | null): Later {
     const [proposal, ports] = [this.#proposal, this.#ports]
     const { server, kind, subject, session, principal, peer } = proposal
+    if (this.#waiting.reason) throw this.#waiting.reason // it was taken back while others had their turns
     expectValid(problem, proposal)
 
     // 3. decide: by lists, trust and rules, on what the server will read.

@@ -14,10 +14,14 @@ export class Together {
   readonly #failed: ((thrown: unknown) => void) | null
   readonly #turnMs: number
   #waiting: Step[] = []
+  /** Whose each of them is */
+  #whose: unknown[] = []
+  /** The next turn takes what an earlier one has left */
+  #isLeft = false
 
   /**
    * `failed` is told of each step that throws; without it `now` fails as the first of them did. Where some have taken `turnMs`, the
-   * others wait for the next turn, and those that come meanwhile behind them, so that whoever does something else has turns between.
+   * others wait for the next turn, and whoever does something else has turns between; those of each party then come by turns.
    */
   constructor({ failed = null, turnMs = Infinity }: Partial<Options> = {}) {
     this.#failed = failed
@@ -25,11 +29,12 @@ export class Together {
   }
 
   /** Where `step` throws, those of its turn are taken all the same. */
-  add(step: Step): void {
+  add(step: Step, whose: unknown = null): void {
     const waiting = this.#waiting
     const place = waiting.length
     waiting[place] = step // `push` would be a call
-    if (place === 0) queueMicrotask(() => this.#take(this.#turnMs))
+    this.#whose[place] = whose
+    if (place === 0) queueMicrotask(() => this.#isLeft || this.#take(this.#turnMs))
   }
 
   /** Takes the step for all that wait for it, before whatever needs to know what came of it. */
@@ -38,8 +43,9 @@ export class Together {
   }
 
   #take(forMs: number): void {
-    const waiting = this.#waiting
+    const [waiting, whose] = [this.#waiting, this.#whose]
     this.#waiting = []
+    this.#whose = []
     const endMs = forMs === Infinity ? Infinity : performance.now() + forMs
     let failed: { readonly thrown: unknown } | null = null
     let taken = 0
@@ -53,15 +59,38 @@ export class Together {
         else this.#failed(thrown)
       }
     }
-    if (taken < waiting.length) this.#leave(waiting.slice(taken))
+    if (taken < waiting.length) this.#leave(waiting.slice(taken), whose.slice(taken))
     if (failed !== null) throw failed.thrown
   }
 
   /** What the steps of this turn have added comes behind. */
-  #leave(left: Step[]): void {
-    this.#waiting = [...left, ...this.#waiting]
-    setImmediate(() => this.#take(this.#turnMs))
+  #leave(left: readonly Step[], whose: readonly unknown[]): void {
+    const steps = [...left, ...this.#waiting]
+    const places = byTurns([...whose, ...this.#whose])
+    this.#waiting = places.flatMap(({ place }) => steps[place] ?? [])
+    this.#whose = places.map(({ party }) => party)
+    if (!this.#isLeft) setImmediate(() => this.#goOn())
+    this.#isLeft = true
   }
+
+  #goOn(): void {
+    this.#isLeft = false
+    this.#take(this.#turnMs)
+  }
+}
+
+/** The places of a list of parties in an order in which each party has one, then each that has more another, and so on. */
+function byTurns(
+  parties: readonly unknown[],
+): readonly { readonly place: number; readonly party: unknown }[] {
+  const seen = new Map<unknown, number>()
+  return parties
+    .map((party, place) => {
+      const round = seen.get(party) ?? 0
+      seen.set(party, round + 1)
+      return { place, party, round }
+    })
+    .toSorted((one, other) => one.round - other.round)
 }
 
 type Step = () => void

@@ -93,6 +93,8 @@ export interface Observation {
 
 export interface Waiting {
   readonly signal: AbortSignal
+  /** Why the signal was aborted, or null; without it the signal alone tells */
+  readonly reason?: SallyportError | null
   /** Called when a person is asked and has not answered yet */
   readonly asked?: () => void
 }

@@ -83,3 +83,41 @@ test('one that fails after its turn is told of as well, and who needs all has al
   await turn()
   expect(done).toHaveLength(11)
 })
+
+test('who has one step waits for one of each other, however many those have', async () => {
+  const steps = new Together({ turnMs: 1 })
+  const done: string[] = []
+  const add = (name: string, count: number): void => {
+    for (let n = 0; n < count; n++)
+      steps.add(() => {
+        standStill(5)
+        done.push(name)
+      }, name)
+  }
+  add('a', 20)
+  add('b', 6)
+  add('c', 1)
+  await turn()
+  add('d', 1)
+  while (done.length < 28) await turn()
+  expect(done.slice(0, 4)).toEqual(['a', 'a', 'a', 'a']) // of one turn before anybody knew
+  expect(done.indexOf('c')).toBeLessThan(8)
+  expect(done.indexOf('d')).toBeLessThan(16)
+  expect(done.lastIndexOf('b')).toBeLessThan(22)
+})
+
+test('steps that add others in their own turn have no turn more for that', async () => {
+  const steps = new Together({ turnMs: 10 })
+  const seen = turns()
+  const turnOf: number[] = []
+  const step = (): void => {
+    standStill(5)
+    turnOf.push(seen.count())
+    if (turnOf.length <= 20) steps.add(step)
+  }
+  for (let one = 0; one < 20; one++) steps.add(step)
+  while (turnOf.length < 40) await turn()
+  seen.stop()
+  for (const one of new Set(turnOf))
+    expect(turnOf.filter((other) => other === one).length).toBeLessThanOrEqual(4)
+})

@@ -74,7 +74,8 @@ export class GovernedCalls {
     const asking = new Asking(held, patience, governor, this.#ask, this.#told)
     const tooMuch = kept.wait(held.line)
     if (tooMuch !== null) return asking.refused(tooMuch)
-    starting.add(() => contained(() => asking.start(() => this.#obstacle(held, patience)), broken))
+    const start = (): void => asking.start(() => this.#obstacle(held, patience))
+    starting.add(() => contained(start, broken), this)
   }
 
   /** Resolves when whatever is held by now was sent or refused. */
