@@ -156,7 +156,8 @@ function errorOf(error: unknown): SallyportError {
 
 function resultText(line: Buffer): RawJson {
   const text = line.toString('latin1') // offsets are then byte offsets
-  return textOf(line, members(text, 0, text.length), 'result') ?? noId
+  const all = members(text, 0, text.length).toReversed() // of two the last counts, as in what was parsed
+  return textOf(line, all, 'result') ?? noId
 }
 
 /** The line of a call; a caller's own ids are numbers. */
