@@ -94,7 +94,7 @@ function installSystemPackages() {
     if (!libraries.some(existsSync)) missing.push('libc6-dev')
   }
   if (verb === 'test' && !asksForHelp) missing.push(...testPrograms.filter((program) => !inPath(program)))
-  if (verb === 'fuzz' && !asksForHelp)
+  if (verb === 'fuzz' && !asksForHelp && isNative(rest))
     missing.push(...fuzzPrograms.filter((program) => !inPath(program)), ...fuzzLibraries())
   if (missing.length === 0) return
   if (!isRoot || !inPath('apt-get')) {
@@ -117,6 +117,14 @@ function installPeers() {
   spawnSync('apt-get', ['update', '-qq'], options)
   const { status } = spawnSync('apt-get', [...aptInstall, ...missing], options)
   process.stderr.write(status === 0 ? 'done\n' : 'failed: srt is not measured\n')
+}
+
+/** Whether a parser in C is among those that are to be fuzzed: all are unless some are named, each by a file of its own. */
+function isNative(args) {
+  const names = args.flatMap((arg, at) =>
+    arg === '--only' ? [args[at + 1]] : arg.startsWith('--only=') ? [arg.slice(7)] : [],
+  )
+  return names.length === 0 || names.some((name) => existsSync(join(root, 'sandbox/fuzz', `${name}.c`)))
 }
 
 /** libFuzzer comes apart from clang, which says a bare name of what it has not. */

@@ -31,7 +31,11 @@ function run(script: string, env: Readonly<Record<string, string>>, ...args: rea
 
 test('figures that were found are kept where what was started could not be ended', async () => {
   const found = await runScript(pathOf('../fixtures/bench/fails-after-figures.ts'), [])
-  expect(found).toMatchObject({ figures: [{ id: 'f' }], failure: 'status 1', isBrokenOff: false })
+  expect(found).toMatchObject({
+    figures: [{ id: 'f' }],
+    failure: 'status 1: Error: what was started could not be ended',
+    isBrokenOff: false,
+  })
 })
 
 test.each([

@@ -16,7 +16,9 @@ import {
 } from './figures.ts'
 
 const width = 720
-const [left, right, row] = [190, 125, 30]
+const [right, row] = [125, 30]
+/** Room for the names at the left of a plot, at least and by a letter of 12 px */
+const [leastLeft, ofLetter] = [190, 6.4]
 
 /** A whole HTML document, for light and dark screens. */
 export function page(
@@ -90,6 +92,7 @@ function plot({ what, unit, arms }: Figure): string {
   const [from, to] = isLog ? [least * 0.8, most * 1.2] : [0, most === 0 ? 1 : most * 1.05]
   const share = (value: number): number =>
     isLog ? Math.log(value / from) / Math.log(to / from) : (value - from) / (to - from)
+  const left = Math.max(leastLeft, ...there.map(({ name }) => 24 + name.length * ofLetter))
   const x = (value: number): number => left + share(value) * (width - left - right)
   const ticks = isLog ? powers(from, to) : evenly(to)
   const height = there.length * row + 34
@@ -98,20 +101,25 @@ function plot({ what, unit, arms }: Figure): string {
       `<line class="tick" x1="${at(x(tick))}" x2="${at(x(tick))}" y1="4" y2="${height - 24}"/>` +
       `<text class="scale" x="${at(x(tick))}" y="${height - 8}">${shown(tick)}</text>`,
   )
-  const axis = `<text class="scale of-x" x="${left - 12}" y="${height - 8}">${escape(unit)}${isLog ? ', logarithmic' : ''}</text>`
-  const drawn = there.map((arm, index) => strip(arm, index * row + 18, x, unit))
+  const axis = `<text class="scale of-x" x="${at(left - 12)}" y="${height - 8}">${escape(unit)}${isLog ? ', logarithmic' : ''}</text>`
+  const drawn = there.map((arm, index) => strip(arm, { left, y: index * row + 18 }, x, unit))
   return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(what)}, ${escape(unit)}">
 ${[axis, ...lines, ...drawn].join('\n')}
 </svg>`
 }
 
-function strip({ name, kind, values }: Arm, y: number, x: (value: number) => number, unit: string): string {
+function strip(
+  { name, kind, values }: Arm,
+  { left, y }: { readonly left: number; readonly y: number },
+  x: (value: number) => number,
+  unit: string,
+): string {
   const middle = median(values)
   const dots = values.map((value) => `<circle cx="${at(x(value))}" cy="${y}" r="3"/>`).join('')
   const spread = `${between(spreadOf(values))} ${unit}`
   return (
     `<g class="${kind}"><title>${escape(name)}: ${shown(middle)} ${escape(unit)}, ${escape(spread)}</title>` +
-    `<text class="name" x="${left - 12}" y="${y + 4}">${escape(name)}</text>${dots}` +
+    `<text class="name" x="${at(left - 12)}" y="${y + 4}">${escape(name)}</text>${dots}` +
     `<line class="middle" x1="${at(x(middle))}" x2="${at(x(middle))}" y1="${y - 10}" y2="${y + 10}"/>` +
     `<text class="value" x="${width - right + 12}" y="${y + 4}">${shown(middle)} ${escape(unit)}</text></g>`
   )

@@ -1,6 +1,6 @@
 // Programs of others to stand beside: from npm into a folder that is removed, each in the version that is named here.
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -34,6 +34,7 @@ export async function install(peer: Peer, folder: string): Promise<string | { re
   const at = join(process.env[sharedPeers] ?? folder, peer)
   const path = join(at, 'node_modules/.bin', program)
   if (existsSync(path)) return path
+  if (existsSync(`${at}.absent`)) return { absent: readFileSync(`${at}.absent`, 'utf8') }
   const args = [
     'install',
     '--prefix',
@@ -41,12 +42,24 @@ export async function install(peer: Peer, folder: string): Promise<string | { re
     '--ignore-scripts',
     '--no-audit',
     '--no-fund',
+    '--fetch-retries=1',
     `${name}@${version}`,
   ]
   try {
     await promisify(execFile)('npm', args, { timeout: 180_000, cwd: folder })
   } catch (error) {
-    return { absent: `npm could not install it: ${(error as Error).message.trim().split('\n').at(-1)}` }
+    const absent = `npm could not install it: ${whyOf((error as Error).message)}`
+    writeFileSync(`${at}.absent`, absent) // once for all of a run's scripts
+    return { absent }
   }
   return path
+}
+
+/** What npm says of it, without its codes and where its log lies. */
+function whyOf(said: string): string {
+  const lines = said.trim().split('\n')
+  const told = lines.flatMap(
+    (line) => /^npm (?:error|ERR!) (?!code |errno |syscall |A complete log|$)(.+)/.exec(line)?.[1] ?? [],
+  )
+  return told[0] ?? lines.at(-1) ?? 'without a word'
 }

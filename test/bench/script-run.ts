@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { processesWith } from '../support/leaks.ts'
 import { reasonOf } from '../support/reason.ts'
+import { soon } from '../../src/lib/deadline.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import type { Figure } from './figures.ts'
 import { sharedPeers } from './peers.ts'
@@ -29,6 +30,10 @@ interface RunOptions {
 /** What a script says to who has started it. */
 type Message = { readonly figures: readonly Figure[] } | { readonly failure: string }
 
+/** How much of what a script says on stderr is kept for its reason, characters */
+const toldBytes = 8192
+/** How long the last of it may take to be read, ms */
+const lastWordsMs = 200
 /** The longest that a script may take, ms: some take minutes, and one that waits for what never comes would keep all others waiting */
 const scriptMs = 30 * 60_000
 /** What it is given to undo what it has started, ms */
@@ -50,12 +55,17 @@ export async function runScript(
   await using folder = await tempDir()
   // In a group of its own: what a terminal says to all of us is said to it once, and it undoes what it has started.
   const child = fork(path, [...args], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
     env: { ...process.env, TMPDIR: folder.path, ...(peers !== null && { [sharedPeers]: peers }) },
   })
   let figures: readonly Figure[] = []
   let said: string | null = null
+  let told = ''
+  child.stderr?.on('data', (chunk: Buffer) => {
+    process.stderr.write(chunk)
+    told = (told + chunk.toString()).slice(-toldBytes)
+  })
   child.on('message', (message: Message) => {
     if ('figures' in message) figures = message.figures
     else said = message.failure
@@ -73,14 +83,19 @@ export async function runScript(
   }, limitMs)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of signals) process.on(signal, onSignal)
-  // Its channel is read to the end by then, which `exit` does not wait for
-  const [status, signal] = (await once(child, 'close')) as [number | null, string | null]
+  // Its channel is read to the end by then, which `exit` does not wait for; what it has left may hold its stderr.
+  const [[status, signal]] = (await Promise.all([once(child, 'exit'), once(child, 'disconnect')])) as [
+    [number | null, string | null],
+    unknown,
+  ]
+  await soon(new Promise((done) => child.stderr?.once('close', done)), lastWordsMs)
+  child.stderr?.destroy()
   clearTimeout(limit)
   const ended = isLate
     ? `no end within ${limitMs / 1000} s`
     : status === 0
       ? null
-      : (said ?? signal ?? `status ${status}`)
+      : (said ?? signal ?? `status ${status}${lastWords(told)}`)
   const left = await endWhatIsLeft(child, peers === null ? [folder.path] : [folder.path, peers], restMs)
   for (const name of signals) process.off(name, onSignal)
   return { figures, failure: ended ?? left, isBrokenOff }
@@ -118,6 +133,13 @@ function nameOf(pid: number): string {
   } catch {
     return 'one that has just ended'
   }
+}
+
+/** What a script that threw said of that, else the last that it said. */
+function lastWords(told: string): string {
+  const lines = told.split('\n').filter((line) => line.trim() !== '')
+  const why = lines.findLast((line) => /^\w*Error\b.*: /.test(line)) ?? lines.at(-1)
+  return why === undefined ? '' : `: ${why.trim().slice(0, 200)}`
 }
 
 function killGroup({ pid }: ChildProcess): void {

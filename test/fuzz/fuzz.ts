@@ -13,22 +13,14 @@ import { search } from './guide.ts'
 import { engineLack, harnessAt, inputsIn, make, ran, unpack } from './native.ts'
 import { type Harness, harnesses, targets } from './targets.ts'
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '120' },
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
-    only: { type: 'string', multiple: true, default: [] },
-    keep: { type: 'boolean', default: false },
-    inside: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
-})
+const statusUsage = 7
+const names = [...harnesses, ...targets].map(({ name }) => name)
+const { values } = asked()
 const seconds = Number(values.seconds)
 if (!Number.isFinite(seconds) || seconds < 1)
-  throw new Error(`--seconds ${values.seconds} is not a number above 0`)
-const names = [...harnesses, ...targets].map(({ name }) => name)
+  misused(`--seconds ${values.seconds}: got no number of 1 or more; use --seconds 120`)
 const unknown = values.only.filter((name) => !names.includes(name))
-if (unknown.length > 0) throw new Error(`--only ${unknown.join(' ')}: there is ${names.join(', ')}`)
+if (unknown.length > 0) misused(`--only ${unknown.join(' ')}: use one of ${names.join(', ')}`)
 /** What a target may take beyond its time to start, and to make a finding small */
 const graceMs = 60_000
 
@@ -39,10 +31,32 @@ const usage = `npm run fuzz -- [--seconds N] [--seed S] [--only NAME]… [--keep
   --only NAME  that parser alone, or those: ${names.join(', ')}
   --keep       adds the inputs that reach something new to test/fuzz/corpus/
 
-Status 0: no findings, 1: at least one, 2: what it is built with is missing. docs/fuzzing.md says what must hold.
+Status 0: no findings, 1: at least one, 2: what it is built with is missing, 7: an argument is none. docs/fuzzing.md says what must hold.
 `
 if (values.help) process.stdout.write(usage)
 else process.exitCode = values.inside === undefined ? await all() : await inside(values.inside)
+
+function asked() {
+  try {
+    return parseArgs({
+      options: {
+        seconds: { type: 'string', default: '120' },
+        seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
+        only: { type: 'string', multiple: true, default: [] },
+        keep: { type: 'boolean', default: false },
+        inside: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    return misused((error as Error).message)
+  }
+}
+
+function misused(why: string): never {
+  process.stderr.write(`fuzz: ${why}\n`)
+  process.exit(statusUsage)
+}
 
 interface Outcome {
   readonly line: string

@@ -127,7 +127,7 @@ export class SharedBoard implements Guests {
     const subscription = subscriptionIn(text, params)
     if (method === 'notifications/cancelled') return this.#ended(notification, subscription)
     if (subscription !== null)
-      return this.#toOpen(notification, subscription, ({ method: of }) => of === listen)
+      return this.#toOpen(notification, subscription, (open) => open.method === listen && !isTakenBack(open))
     if (method === 'notifications/progress') {
       const at = only(params?.inner ?? [], 'progressToken')
       return this.#toOpen(notification, at, hasToken, ({ token }) => token)
@@ -294,5 +294,6 @@ export class SharedBoard implements Guests {
 }
 
 const listen = 'subscriptions/listen'
+const isTakenBack = ({ seat, id }: Open): boolean => seat.takenBack.includes(seat.sent.get(id.key) ?? -1)
 const hasToken = ({ token }: Open): boolean => token !== null
 const keyOf = (number: number | undefined): string => `n${number ?? ''}`
