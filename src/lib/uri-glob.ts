@@ -36,13 +36,22 @@ export function matchesUri(glob: string, value: string, effort?: Effort): boolea
   // Whoever looks for it leaves the fragment out, and of a file the query.
   const dropped = uri.protocol === 'file:' ? /[?#].*$/s : /#.*$/s
   const bare = glob.includes('#') ? value : value.replace(dropped, '')
-  // Who opens files may look at nothing but the path: a host, or another scheme, is as good as none.
-  const path = /^file:\/\/\//i.test(glob) && /^\/|^$/.test(uri.pathname) ? [`file://${uri.pathname}`] : []
-  const verdicts = [value, resolved, uri.href, bare, ...path.filter((one) => one !== uri.href)].map(read)
+  const verdicts = [value, resolved, uri.href, bare, ...pathAlone(glob, uri)].map(read)
   const [first = null] = verdicts
   if (!verdicts.every((verdict) => verdict === first)) return null
   if (first === null || (!first && matchesPath(glob, value, effort) !== false)) return null
   return isAlike(glob, value, first, effort) ? first : null
+}
+
+/**
+ * What it says to who opens files and looks at nothing but the path: a host is as good as none there, and so is a scheme that names
+ * no host. Empty where that is what it says to all.
+ */
+function pathAlone(glob: string, { protocol, host, pathname, href }: URL): readonly string[] {
+  const isOfFiles = protocol === 'file:' ? /^file:\/\/\//i : /^file:\/\/\/[^*?/]/i
+  if (!isOfFiles.test(glob) || !/^\/|^$/.test(pathname) || (protocol !== 'file:' && host !== '')) return []
+  const path = `file://${pathname}`
+  return path === href ? [] : [path]
 }
 
 /** Whether those who normalize, or drop what is not shown, are told the same, before they decode or behind it. */
