@@ -37,16 +37,15 @@ const anyAlike = new RegExp(`[${[...alike.keys()].join('')}]`, 'gu')
 
 /**
  * The sensitive ones among the fields that a question's `requestedSchema` has, by name, title, description and format, or that it is so in
- * its own words; those fields that nobody looks at may be, and so may a text that is longer than what is looked at.
+ * its own words; those fields and texts that nobody looks at, since there are too many or they are too long, may be.
  */
 export function sensitiveFields(params: unknown): readonly string[] {
   let left = lookedAt
   const isSensitive = (text: unknown): boolean => {
-    if (typeof text !== 'string') return false
-    if (text.length > left) return true
-    const plain = normalized(text, 'NFKD')
-    left -= plain.length
-    return left < 0 || saysSecret(plain)
+    if (typeof text !== 'string' || left < 0) return false
+    const plain = text.length > left ? null : normalized(text, 'NFKD')
+    left -= plain?.length ?? text.length
+    return left >= 0 && plain !== null && saysSecret(plain)
   }
   const all = fieldsIn(member(params, 'requestedSchema'))
   const found = all
@@ -57,7 +56,8 @@ export function sensitiveFields(params: unknown): readonly string[] {
     .slice(0, most.names)
     .map(({ name }) => printable(name.slice(0, most.characters)).slice(0, most.characters))
   if (all.length > most.fields) return [...found, `${all.length - most.fields} further fields`]
-  return found.length === 0 && isSensitive(member(params, 'message')) ? ['(its words)'] : found
+  const isAsked = found.length === 0 && isSensitive(member(params, 'message'))
+  return left < 0 ? [...found, '(texts that are too long)'] : isAsked ? ['(its words)'] : found
 }
 
 interface Field {

@@ -5,23 +5,52 @@ import { printable } from '../message/unavailable.ts'
 
 const askedIn = spellings(['mode', 'message', 'url', 'elicitationId', 'requestedSchema'])
 const formIn = spellings(['type', 'properties', 'required'])
+const fieldIn = spellings(['type', 'title', 'description', 'format', 'properties', 'items'])
 const modes: ReadonlySet<string> = new Set(['form', 'url'])
-const inside: ReadonlySet<string> = new Set(['requestedSchema'])
+/** Members of params, form or one field, and those of all fields, that are looked at: each of them closely */
+const most = { members: 64, ofFields: 2048 } as const
 
 /** Why a host could read another question in the params of an elicitation than is judged; null where none could. The text is in latin1 reading. */
 export function readTwoWays(text: string, params: Span | null): string | null {
-  if (params === null || text.charCodeAt(params.start) !== 123) return null
+  if (!isObject(text, params)) return null
   try {
-    const found = members(text, params.start, params.end, { unique: true, inside })
-    const form = found.find(({ key }) => key === 'requestedSchema')?.inner ?? []
-    return spelt(found, askedIn) ?? spelt(form, formIn) ?? modeless(text, found)
+    const found = members(text, params.start, params.end, { unique: true, bounded: true })
+    return (
+      spelt(found, askedIn) ??
+      modeless(text, found) ??
+      readInForm(text, objectIn(text, found, 'requestedSchema'))
+    )
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
-    return `its params can be read in two ways: ${printable(thrown.message)}`
+    return `its params can't be read in one way: ${printable(thrown.message)}`
   }
 }
 
+function readInForm(text: string, form: readonly Member[]): string | null {
+  const unclear = spelt(form, formIn)
+  if (unclear !== null) return unclear
+  let left: number = most.ofFields
+  for (const field of objectIn(text, form, 'properties')) {
+    const found = isObject(text, field) ? members(text, field.start, field.end, { bounded: true }) : []
+    left -= 1 + found.length
+    if (left < 0) return `its fields have more than ${most.ofFields} members`
+    const twice = spelt(found, fieldIn)
+    if (twice !== null) return twice
+  }
+  return null
+}
+
+const isObject = (text: string, span: Span | null): span is Span =>
+  span !== null && text.charCodeAt(span.start) === 123
+
+function objectIn(text: string, found: readonly Member[], key: string): readonly Member[] {
+  const span = found.find((member) => member.key === key) ?? null
+  return isObject(text, span) ? members(text, span.start, span.end, { bounded: true }) : []
+}
+
 function spelt(found: readonly Member[], known: Spellings): string | null {
+  if (found.length > most.members)
+    return `there are more than ${most.members} members in its params, its form or a field`
   const keys = found.map(({ key }) => key)
   const key = confusable(keys, known)
   return key === null
@@ -34,5 +63,7 @@ function modeless(text: string, found: readonly Member[]): string | null {
   const mode = found.find(({ key }) => key === 'mode')
   if (mode === undefined) return null
   const said = text.slice(mode.start, mode.end)
-  return said.startsWith('"') && modes.has(decodeString(said)) ? null : 'its mode is neither form nor url'
+  return said === 'null' || (said.startsWith('"') && modes.has(decodeString(said)))
+    ? null
+    : 'its mode is neither form nor url'
 }

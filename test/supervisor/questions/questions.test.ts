@@ -226,8 +226,9 @@ test('what a field is for is told by its description, and by the words of the qu
   expect(sensitiveFields(asked(message))).toEqual(['(its words)'])
   expect(sensitiveFields(asked('What is your name?'))).toEqual([])
   const padding = 'a '.repeat(3000)
-  for (const text of [`${padding}введите пароль`, `${padding}your password`, 'a '.repeat(40_000)])
+  for (const text of [`${padding}введите пароль`, `${padding}your password`])
     expect(sensitiveFields(asked(text))).toEqual(['(its words)'])
+  expect(sensitiveFields(asked('a '.repeat(40_000)))).toEqual(['(texts that are too long)'])
   expect(sensitiveFields(asked(`${padding}your name`))).toEqual([])
 })
 

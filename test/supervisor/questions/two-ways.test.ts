@@ -23,10 +23,16 @@ const unclear: readonly (readonly [string, string])[] = [
     '"requestedSchema":{"ｐroperties":{"password":{}},"properties":{"name":{}}}',
   ],
   ['a field twice, deeper', '"requestedSchema":{"properties":{"a":{"title":"password","title":"name"}}}'],
+  ['a title in another case', '"requestedSchema":{"properties":{"a":{"Title":"password","title":"name"}}}'],
+  [
+    'more keys than anybody looks at',
+    `${Array.from({ length: 100 }, (_, n) => `"ｆ${n}":1`).join()},${plain}`,
+  ],
   ['a key with what is not shown', `"mes\u200bsage":"password",${plain}`],
 ]
 const clear: readonly (readonly [string, string])[] = [
   ['a form', plain],
+  ['a mode that is null', `"mode":null,${plain}`],
   ['a form that says so', `"mode":"form",${plain}`],
   ['an address', '"mode":"url","message":"Go","elicitationId":"e","url":"https://good.example/"'],
   ['what nobody knows', `"x":1,"Y":2,${plain}`],
