@@ -1,36 +1,65 @@
 // What a call says to its server beside its arguments: whoever is asked about it sees that, too.
 import { members } from '../lib/json-scan.ts'
-import { latin1, unicode } from '../lib/one-way.ts'
+import { latin1, parseWritten, unicode } from '../lib/one-way.ts'
 import { canonicalize } from './canonical.ts'
 
 /** Of these a person is told otherwise, or nothing is to be told: the name is the identity's, and a token counts requests */
 const told = { params: new Set(['name', 'arguments']), meta: new Set(['progressToken']) } as const
+const ofProtocol = 'io.modelcontextprotocol/'
+/** Longest text by which a host introduces itself in each request, and longest list of what it can do, characters */
+const usual = { text: 64, capabilities: 512 } as const
 
 /**
- * The other members of a call's params, in canonical form; null where there are none. `evidence` is the text of its params as it is
- * recorded, without a person's answers.
+ * The other members of a call's params, in canonical form, or as they are written where there is none; null where there are none.
+ * `evidence` is the text of its params as it is recorded, without a person's answers. Left out is what each request of the later
+ * era says of its host, where it is no more than that.
  */
 export function besideArguments(evidence: string): string | null {
   const text = latin1(evidence)
-  const values: Record<string, unknown> = {}
-  for (const { key, start, end } of members(text, 0, text.length))
-    if (!told.params.has(key)) put(values, key, JSON.parse(unicode(text.slice(start, end))))
-  const { _meta, ...others } = values
-  const meta = isObject(_meta) ? besideToken(_meta) : _meta
-  const left = meta === undefined ? others : { ...others, _meta: meta }
+  const found = members(text, 0, text.length).filter(({ key }) => !told.params.has(key))
+  const written = found.map(({ key, start, end }) => ({ key, said: unicode(text.slice(start, end)) }))
+  const left: Record<string, unknown> = {}
+  for (const { key, said } of written) {
+    const value = parseWritten(said)
+    const shown = key === '_meta' && isObject(value) ? unusualIn(value) : value
+    if (shown !== undefined) put(left, key, shown)
+  }
   if (Object.keys(left).length === 0) return null
   try {
     return canonicalize(left)
   } catch {
-    return JSON.stringify(left) // of half a character there is no canonical form, and an escape is as good
+    return `{${written.map(({ key, said }) => `${JSON.stringify(key)}:${said}`).join(',')}}`
   }
 }
 
 /** Undefined where nothing is left. */
-function besideToken(meta: object): object | undefined {
-  const left = Object.entries(meta).filter(([key]) => !told.meta.has(key))
+function unusualIn(meta: object): object | undefined {
+  const left = Object.entries(meta).filter(([key, value]) => !told.meta.has(key) && !isUsual(key, value))
   return left.length === 0 ? undefined : Object.fromEntries(left)
 }
+
+function isUsual(key: string, value: unknown): boolean {
+  switch (key) {
+    case `${ofProtocol}protocolVersion`:
+      return typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value)
+    case `${ofProtocol}logLevel`:
+      return typeof value === 'string' && /^[a-z]{1,16}$/.test(value)
+    case `${ofProtocol}clientInfo`:
+      return isObject(value) && Object.entries(value).every(isIntroduction)
+    case `${ofProtocol}clientCapabilities`:
+      return isObject(value) && JSON.stringify(value).length <= usual.capabilities && saysNoMore(value)
+    default:
+      return false
+  }
+}
+
+const introductions: ReadonlySet<string> = new Set(['name', 'title', 'version', 'websiteUrl'])
+const isIntroduction = ([key, value]: [string, unknown]): boolean =>
+  introductions.has(key) && typeof value === 'string' && value.length <= usual.text
+
+/** What a host can do is said by names alone. */
+const saysNoMore = (value: unknown): boolean =>
+  isObject(value) ? Object.values(value).every(saysNoMore) : typeof value === 'boolean'
 
 /** A member of its own, also under the name `__proto__`. */
 const put = (object: object, key: string, value: unknown): void =>

@@ -17,6 +17,15 @@ test.each([
   ['{"name":"x","_meta":[1],"arguments":{"_meta":2}}', '{"_meta":[1]}'],
   ['{"name":"x","z":"\\u0064elete","a":{"c":1.0,"b":2}}', '{"a":{"b":2,"c":1},"z":"delete"}'],
   ['{"name":"x","__proto__":{"a":1}}', '{"__proto__":{"a":1}}'],
+  ['{"name":"x","_meta":{"n":9007199254740993,"m":1e999}}', '{"_meta":{"m":1e999,"n":9007199254740993e0}}'],
+  [
+    '{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"n","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"sampling":{}}}}',
+    null,
+  ],
+  [
+    '{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"n","delete":"all"},"io.modelcontextprotocol/clientCapabilities":{"a":{"b":"all"}}}}',
+    '{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"a":{"b":"all"}},"io.modelcontextprotocol/clientInfo":{"delete":"all","name":"n"}}}',
+  ],
   ['{"name":"x","half":"\\ud800"}', '{"half":"\\ud800"}'],
   [
     '{"name":"x","größe":"ü","inputResponses":"[not recorded]"}',
