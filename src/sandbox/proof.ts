@@ -68,9 +68,9 @@ export const childrenOf = (pid: number): readonly ProcessIdentity[] => {
   }
 }
 
-/** The same as far as it can be seen, for whoever looks again: none where descriptors or memory have run out. */
+/** The same as far as it can be seen, for whoever looks again: none where descriptors or memory have run out, or /proc hides them. */
 export const childrenNow = (pid: number): readonly ProcessIdentity[] =>
-  unlessShort(() => childrenOf(pid)) ?? []
+  unlessHidden(() => childrenOf(pid)) ?? []
 
 /**
  * Whether a process is `ancestor`, or was started by it or by one that it started, as their parents are now. Of one that has
@@ -96,7 +96,9 @@ export const isOwn = (pid: number, ancestor: number): boolean => {
  * leader lives; so it names them for sure.
  */
 export const killSession = (session: number): void => {
-  for (const member of unlessShort(() => processes(allPids())) ?? [])
+  for (const member of unlessHidden(() =>
+    allPids().flatMap((pid) => unlessHidden(() => identify(pid)) ?? []),
+  ) ?? [])
     if (member.session === session) killExactly(member)
 }
 
@@ -118,6 +120,16 @@ const unlessShort = <T>(ask: () => T): T | null => {
     return ask()
   } catch (error) {
     if (!['EMFILE', 'ENFILE', 'ENOMEM'].includes(errnoOf(error) ?? '')) throw error
+    return null
+  }
+}
+
+/** The same where `hidepid` hides it from this user. */
+const unlessHidden = <T>(ask: () => T): T | null => {
+  try {
+    return unlessShort(ask)
+  } catch (error) {
+    if (errnoOf(error) !== 'EPERM') throw error
     return null
   }
 }

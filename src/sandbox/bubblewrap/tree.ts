@@ -123,9 +123,14 @@ export class ConfinedTree implements RunningSandbox {
     this.channel.end()
     // Not the monitor: it is the one who reaps PID 1, and a daemon that is PID 1 of a container would inherit the zombie.
     // Before it is known, whoever is below the monitor: one that somebody stopped obeys no order, and would outlive its monitor.
-    for (const one of this.#init === null ? childrenNow(this.#monitor.pid ?? 0) : [this.#init])
-      killExactly(one)
+    for (const one of this.#init === null ? this.#below() : [this.#init]) killExactly(one)
     this.#endIsAsked.resolve()
+  }
+
+  /** Until it was reaped nobody else has its pid. */
+  #below(): readonly ProcessIdentity[] {
+    const { pid, exitCode, signalCode } = this.#monitor
+    return pid === undefined || exitCode !== null || signalCode !== null ? [] : childrenNow(pid)
   }
 
   /** Returns the error for a sandbox that ended before its server started, with what the launcher wrote to stderr. */

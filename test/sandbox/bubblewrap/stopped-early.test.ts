@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
 import { startLauncher } from '../../../src/sandbox/bubblewrap/launchers.ts'
 import { childrenOf, isGone, isStopped, type ProcessIdentity } from '../../../src/sandbox/proof.ts'
+import { soon } from '../../../src/lib/deadline.ts'
 import { eventually } from '../../support/eventually.ts'
 import { planOf } from '../../support/plan.ts'
 
@@ -17,7 +18,14 @@ function isInNamespace(pid: number): boolean {
   }
 }
 
-test('a launch whose PID 1 was stopped before its gate ends when it is called off, and nothing of it is left', async () => {
+interface Stopped {
+  readonly first: ProcessIdentity
+  readonly launched: Promise<string>
+  readonly calledOff: AbortController
+}
+
+/** A launch whose PID 1 was stopped before its gate, or null where that came too late. */
+async function stoppedLaunch(): Promise<Stopped | null> {
   let monitor = 0
   const start = async (path: string) => {
     const child = await startLauncher(path)
@@ -25,14 +33,24 @@ test('a launch whose PID 1 was stopped before its gate ends when it is called of
     return child
   }
   const calledOff = new AbortController()
-  const launched = confine(await planOf(['/bin/cat']), { signal: calledOff.signal, start }).catch(String)
+  const launched = confine(await planOf(['/bin/cat']), { signal: calledOff.signal, start })
   let first: ProcessIdentity | undefined
   while (first === undefined) {
     await turn()
     if (monitor > 0) first = childrenOf(monitor).find(({ pid }) => isInNamespace(pid))
   }
-  process.kill(first.pid, 'SIGSTOP')
-  await eventually(() => isStopped(first.pid))
+  const { pid } = first
+  process.kill(pid, 'SIGSTOP')
+  await eventually(() => isStopped(pid))
+  const gate = await soon(launched, 500)
+  await gate?.[Symbol.asyncDispose]()
+  return gate === null ? { first, calledOff, launched: launched.then(() => 'it stands', String) } : null
+}
+
+test('a launch whose PID 1 was stopped before its gate ends when it is called off, and nothing of it is left', async () => {
+  let stopped: Stopped | null = null
+  while (stopped === null) stopped = await stoppedLaunch()
+  const { first, launched, calledOff } = stopped
   const begun = performance.now()
   calledOff.abort(new Error('called off'))
   expect(await launched).toBe('Error: called off')
