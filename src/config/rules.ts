@@ -43,7 +43,7 @@ function checkAddresses({ document, config }: Stating): readonly Issue[] {
   return config.rules.flatMap(({ where }, index) =>
     Object.entries(where).flatMap(([pointer, glob]) => {
       const normal = normalOf(glob)
-      const leadsBack = !normal.includes('://') && /(?:^|\/)\.\.(?:\/|$)/.test(normal)
+      const leadsBack = /(?:^|\/)\.\.(?:\/|$)/.test(normal)
       if (normal === glob && !leadsBack) return []
       const what = glob.includes('://') || address.test(glob) ? 'an address' : 'a path'
       const expected = `${what} as those who resolve it write it`
@@ -83,7 +83,7 @@ function normalOf(glob: string): string {
   if (!rest.startsWith('//'))
     return normalOf(`${scheme}://${scheme === 'file' ? '/' : ''}${rest.replace(/^\/+/, '')}`)
   const [, authority = '', path = ''] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? []
-  const steps = isSpecial ? steppedOf(path, scheme === 'file') : path
+  const steps = isSpecial ? resolvedOf(path, scheme === 'file') : path
   const host = authorityOf(scheme, authority)
   if (!isSpecial || path !== '' || host.includes('**')) return `${scheme}://${host}${steps}`
   return host === '*' ? `${scheme}://**` : `${scheme}://${host}/` // a resolver writes no host without a slash behind it
@@ -140,6 +140,13 @@ function pathOf(glob: string): string {
   if (!glob.includes('/') || glob.includes('://')) return glob
   const path = steppedOf(glob, true).replace(/^\.\//, '')
   return path === '' ? '/' : path.normalize('NFC')
+}
+
+/** As a resolver writes the path of an address: nothing leads above its root, and who is led to a folder finds a slash at its end. */
+function resolvedOf(path: string, isFile: boolean): string {
+  const [, steps = '', rest = ''] = /^([^?#]*)(.*)$/s.exec(path.replaceAll(/%2e/gi, '.')) ?? []
+  const plain = steppedOf(steps, isFile).replace(/^(?:\/\.\.)+(?=\/|$)/, '')
+  return `${/\/\.{1,2}$/.test(steps) ? plain.replace(/\/?$/, '/') : plain}${rest}`
 }
 
 function steppedOf(path: string, isFile: boolean): string {
