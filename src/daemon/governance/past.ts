@@ -124,7 +124,7 @@ export class Past implements Foldable {
     readonly over: readonly string[]
   } {
     const wallNow = Date.now()
-    if (wallNow < this.#lastMs) this.#putBack(wallNow)
+    if (wallNow < this.#lastMs - mostSlack) this.#putBack(wallNow)
     const over = [...this.#over]
     this.#over.clear()
     const standing = [...this.#standing.values()]
