@@ -48,8 +48,10 @@ export function matchesUri(glob: string, value: string, effort?: Effort): boolea
  * no host. Empty where that is what it says to all.
  */
 function pathAlone(glob: string, { protocol, host, pathname, href }: URL): readonly string[] {
-  const isOfFiles = protocol === 'file:' ? /^file:\/\/\//i : /^file:\/\/\/[^*?/]/i
-  if (!isOfFiles.test(glob) || !/^\/|^$/.test(pathname) || (protocol !== 'file:' && host !== '')) return []
+  if (!/^file:\/\/\//i.test(glob) || !/^\/|^$/.test(pathname)) return []
+  // Of a glob that names no step nobody knows that it is about files of this machine alone.
+  const isElsewhere = (host !== '' && host !== 'localhost') || /^file:[*?/]*$/i.test(glob)
+  if (protocol !== 'file:' && isElsewhere) return []
   const path = `file://${pathname}`
   return path === href ? [] : [path]
 }

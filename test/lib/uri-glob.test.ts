@@ -66,6 +66,15 @@ test.each([
 })
 
 test.each([
+  ['file:///**/.ssh/**', 'any:/home/u/.ssh/id'],
+  ['file:///*/secret/**', 'any:///home/secret/a'],
+  ['file:///**/.env', 'any:/srv/.env'],
+  ['file:///secret/**', 'any://localhost/secret/x'],
+])('nor does one whose first step is a wildcard pass another scheme: %s and %s', (glob, value) => {
+  expect(matchesUri(glob, value)).toBeNull()
+})
+
+test.each([
   ['https://inner/**', 'https://somebody@inner/a'],
   ['https://inner/**', 'https://evil\\@inner/a'],
   ['https://inner/**', 'https://evil\\.inner/a'],
