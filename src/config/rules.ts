@@ -43,7 +43,7 @@ function checkAddresses({ document, config }: Stating): readonly Issue[] {
   return config.rules.flatMap(({ where }, index) =>
     Object.entries(where).flatMap(([pointer, glob]) => {
       const normal = normalOf(glob)
-      const leadsBack = /(?:^|\/)\.\.(?:\/|$)/.test(normal)
+      const leadsBack = /(?:^|\/)\.\.(?:\/|$)/.test(pathIn(normal))
       if (normal === glob && !leadsBack) return []
       const what = glob.includes('://') || address.test(glob) ? 'an address' : 'a path'
       const expected = `${what} as those who resolve it write it`
@@ -142,11 +142,23 @@ function pathOf(glob: string): string {
   return path === '' ? '/' : path.normalize('NFC')
 }
 
+/** Where a `?` begins a query, and is no wildcard: what follows is a name and its value. */
+const query = /\?[^/?]*=/
+
+/** The path of an address, or of a path; empty for a text that only holds an address. */
+function pathIn(glob: string): string {
+  if (!address.test(glob)) return glob.includes('://') ? '' : glob
+  const [path = ''] = glob.replace(/^[^:]*:(?:\/\/[^/]*)?/, '').split('#')
+  return path.split(query)[0] ?? ''
+}
+
 /** As a resolver writes the path of an address: nothing leads above its root, and who is led to a folder finds a slash at its end. */
 function resolvedOf(path: string, isFile: boolean): string {
-  const [, steps = '', rest = ''] = /^([^?#]*)(.*)$/s.exec(path.replaceAll(/%2e/gi, '.')) ?? []
-  const plain = steppedOf(steps, isFile).replace(/^(?:\/\.\.)+(?=\/|$)/, '')
-  return `${/\/\.{1,2}$/.test(steps) ? plain.replace(/\/?$/, '/') : plain}${rest}`
+  const end = path.search(/#|\?[^/?]*=/)
+  const [steps, rest] = end < 0 ? [path, ''] : [path.slice(0, end), path.slice(end)]
+  const dotted = steps.replaceAll(/(?<=\/)(?:\.|%2e){1,2}(?=\/|$)/gi, (step) => step.replaceAll(/%2e/gi, '.'))
+  const plain = steppedOf(dotted, isFile).replace(/^(?:\/\.\.)+(?=\/|$)/, '')
+  return `${/\/\.{1,2}$/.test(dotted) ? plain.replace(/\/?$/, '/') : plain}${rest}`
 }
 
 function steppedOf(path: string, isFile: boolean): string {
