@@ -7,8 +7,8 @@ const askedIn = spellings(['mode', 'message', 'url', 'elicitationId', 'requested
 const formIn = spellings(['type', 'properties', 'required'])
 const fieldIn = spellings(['type', 'title', 'description', 'format', 'properties', 'items'])
 const modes: ReadonlySet<string> = new Set(['form', 'url'])
-/** Members of params, form or one field, and those of all fields, that are looked at: each of them closely */
-const most = { members: 64, ofFields: 2048 } as const
+/** Members of params, form or one field, those of all fields, and characters of a key, that are looked at, each of them closely */
+const most = { members: 64, ofFields: 4096, key: 256 } as const
 
 /** Why a host could read another question in the params of an elicitation than is judged; null where none could. The text is in latin1 reading. */
 export function readTwoWays(text: string, params: Span | null): string | null {
@@ -52,18 +52,24 @@ function spelt(found: readonly Member[], known: Spellings): string | null {
   if (found.length > most.members)
     return `there are more than ${most.members} members in its params, its form or a field`
   const keys = found.map(({ key }) => key)
+  if (keys.some(({ length }) => length > most.key)) return `a key of it has more than ${most.key} characters`
   const key = confusable(keys, known)
   return key === null
     ? null
     : `its params can be read in two ways: a key is ${printable(JSON.stringify(key).slice(0, 80))}`
 }
 
-/** A host that does not know a mode may take it for one that it does. */
+/** A host that does not know a mode may take it for one that it does; without one, where an address is, for that of addresses. */
 function modeless(text: string, found: readonly Member[]): string | null {
-  const mode = found.find(({ key }) => key === 'mode')
-  if (mode === undefined) return null
-  const said = text.slice(mode.start, mode.end)
-  return said === 'null' || (said.startsWith('"') && modes.has(decodeString(said)))
-    ? null
-    : 'its mode is neither form nor url'
+  const said = (key: string): string => {
+    const value = found.find((member) => member.key === key)
+    const written = value === undefined ? '' : text.slice(value.start, value.end)
+    return written === 'null' || written === '""' ? '' : written
+  }
+  const mode = said('mode')
+  if (mode === '') {
+    const isAddress = said('url') !== '' || said('elicitationId') !== ''
+    return isAddress ? 'it has an address, and no mode that says so' : null
+  }
+  return mode.startsWith('"') && modes.has(decodeString(mode)) ? null : 'its mode is neither form nor url'
 }

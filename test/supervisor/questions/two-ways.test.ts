@@ -28,10 +28,14 @@ const unclear: readonly (readonly [string, string])[] = [
     'more keys than anybody looks at',
     `${Array.from({ length: 100 }, (_, n) => `"ｆ${n}":1`).join()},${plain}`,
   ],
+  ['an address, and no mode', '"url":"https://phish.example/","elicitationId":"e","message":"Go"'],
+  ['an address, and a mode that is null', '"mode":null,"url":"https://phish.example/","message":"Go"'],
+  ['a key that is longer than any', `"${'e'.repeat(300)}":1,${plain}`],
   ['a key with what is not shown', `"mes\u200bsage":"password",${plain}`],
 ]
 const clear: readonly (readonly [string, string])[] = [
   ['a form', plain],
+  ['a mode that is empty', `"mode":"","url":"",${plain}`],
   ['a mode that is null', `"mode":null,${plain}`],
   ['a form that says so', `"mode":"form",${plain}`],
   ['an address', '"mode":"url","message":"Go","elicitationId":"e","url":"https://good.example/"'],
