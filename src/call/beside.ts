@@ -1,6 +1,7 @@
 // What a call says to its server beside its arguments: whoever is asked about it sees that, too.
 import { members } from '../lib/json-scan.ts'
-import { latin1, parseWritten, unicode } from '../lib/one-way.ts'
+import { latin1, parseWritten, unicode, WrittenNumber } from '../lib/one-way.ts'
+import { RawJson, stringifyRaw } from '../lib/raw-json.ts'
 import { canonicalize } from './canonical.ts'
 
 /** Of these a person is told otherwise, or nothing is to be told: the name is the identity's, and a token counts requests */
@@ -16,11 +17,10 @@ const usual = { text: 64, capabilities: 512 } as const
  */
 export function besideArguments(evidence: string): string | null {
   const text = latin1(evidence)
-  const found = members(text, 0, text.length).filter(({ key }) => !told.params.has(key))
-  const written = found.map(({ key, start, end }) => ({ key, said: unicode(text.slice(start, end)) }))
   const left: Record<string, unknown> = {}
-  for (const { key, said } of written) {
-    const value = parseWritten(said)
+  for (const { key, start, end } of members(text, 0, text.length)) {
+    if (told.params.has(key)) continue
+    const value = parseWritten(unicode(text.slice(start, end)))
     const shown = key === '_meta' && isObject(value) ? unusualIn(value) : value
     if (shown !== undefined) put(left, key, shown)
   }
@@ -28,7 +28,8 @@ export function besideArguments(evidence: string): string | null {
   try {
     return canonicalize(left)
   } catch {
-    return `{${written.map(({ key, said }) => `${JSON.stringify(key)}:${said}`).join(',')}}`
+    // Of half a character there is no canonical form, and its escape is as good.
+    return stringifyRaw(asWritten(left))
   }
 }
 
@@ -57,13 +58,28 @@ const introductions: ReadonlySet<string> = new Set(['name', 'title', 'version', 
 const isIntroduction = ([key, value]: [string, unknown]): boolean =>
   introductions.has(key) && typeof value === 'string' && value.length <= usual.text
 
-/** What a host can do is said by names alone. */
-const saysNoMore = (value: unknown): boolean =>
-  isObject(value) ? Object.values(value).every(saysNoMore) : typeof value === 'boolean'
+/** What a host can do is said by names and types, without a blank: nobody says a sentence by them. */
+const isName = (text: string): boolean => /^[\w./;=+-]{1,64}$/.test(text)
+
+function saysNoMore(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(saysNoMore)
+  if (isObject(value)) return Object.entries(value).every(([key, inner]) => isName(key) && saysNoMore(inner))
+  return typeof value === 'boolean' || (typeof value === 'string' && isName(value))
+}
+
+/** With its numbers as they are written. */
+function asWritten(value: unknown): unknown {
+  if (value instanceof WrittenNumber) return new RawJson(value.written)
+  if (Array.isArray(value)) return value.map(asWritten)
+  if (!isObject(value)) return value
+  const all: Record<string, unknown> = {}
+  for (const [key, inner] of Object.entries(value)) put(all, key, asWritten(inner))
+  return all
+}
 
 /** A member of its own, also under the name `__proto__`. */
 const put = (object: object, key: string, value: unknown): void =>
   void Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
 
 const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof WrittenNumber)

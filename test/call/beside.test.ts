@@ -23,8 +23,13 @@ test.each([
     null,
   ],
   [
-    '{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"n","delete":"all"},"io.modelcontextprotocol/clientCapabilities":{"a":{"b":"all"}}}}',
-    '{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"a":{"b":"all"}},"io.modelcontextprotocol/clientInfo":{"delete":"all","name":"n"}}}',
+    '{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"n","delete":"all"},"io.modelcontextprotocol/clientCapabilities":{"pay all":{}}}}',
+    '{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"pay all":{}},"io.modelcontextprotocol/clientInfo":{"delete":"all","name":"n"}}}',
+  ],
+  ['{"name":"x","_meta":9007199254740993}', '{"_meta":9007199254740993e0}'],
+  [
+    '{"name":"x","_meta":{"progressToken":1},"h":"\\ud800","n":9007199254740993,"z":"\\u0064elete"}',
+    '{"h":"\\ud800","n":9007199254740993,"z":"delete"}',
   ],
   ['{"name":"x","half":"\\ud800"}', '{"half":"\\ud800"}'],
   [
