@@ -115,8 +115,8 @@ export class Past implements Foldable {
   }
 
   /**
-   * Approvals that outlive sessions, on the clock whose present is `now`. Where the wall clock has not come yet to what was
-   * written last, they are `over`: it was put back, nobody knows how far, and what is left would be so much longer than what was
+   * Approvals that outlive sessions, on the clock whose present is `now`. Where the wall clock is behind what was
+   * written last by more than it is adjusted by, they are `over`: it was put back, nobody knows how far, and what is left would be so much longer than what was
    * granted.
    */
   standing(now: number): {
