@@ -112,8 +112,10 @@ export function judgeInput(
     if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
     else if (route === 'elicitation') {
       const params = serverMay(server, route) ? paramsOf(text, entry) : null
-      const unclear = params === null ? null : readTwoWays(text, paramsAt(text, entry))
-      const why = whyNotHost(server, host, route, params) ?? unclear ?? (fits ? null : queueIsFull(server))
+      const why =
+        whyNotHost(server, host, route, params) ??
+        (fits ? null : queueIsFull(server)) ??
+        readTwoWays(text, paramsAt(text, entry))
       if (why === null) {
         passing++
         sensitive.push(...sensitiveFields(params))
