@@ -71,7 +71,7 @@ export const catalogue = {
   ERR_DECLARATION_MISMATCH: entry(2, 1088, 'The tool is not the one that was accepted.', { failure: 'MP-FH-003' }),
   ERR_SURFACE_UNGOVERNED: entry(2, 1089, 'The server lists a tool that nobody declared.', { failure: 'MP-FH-005' }),
   ERR_PERMIT_REFUSED: entry(2, 1090, 'The permit failed a check at the boundary.', { failure: 'MP-FH-006' }),
-  ERR_IDENTITY_CHANGED: entry(2, 1092, 'The server is another version, other code, or started with another command or other arguments than the one that was accepted.', { failure: 'MP-FH-009' }),
+  ERR_IDENTITY_CHANGED: entry(2, 1092, 'The server is another version or says that it is, is other code, or is started with another command or other arguments than the one that was accepted.', { failure: 'MP-FH-009' }),
   ERR_APPROVAL_NOT_FOUND: entry(8, 1093, 'No question of that id waits, and no approval of that id stands.'),
   ERR_PERMIT_NOT_FOUND: entry(8, 1094, 'No permit of that id lives.'),
   ERR_HOLD_NOT_FOUND: entry(8, 1095, 'No hold and no quarantine has that name.'),

@@ -37,6 +37,8 @@ export interface AcceptedSurface {
   readonly serverVersion: string
   /** Digest over the program, its package and its arguments: other code is another server */
   readonly codeDigest: string
+  /** The version that it said it was itself; null where it said none, or that is not on record: then nothing is held against that */
+  readonly saidVersion: string | null
   /** Counts acceptances of this server, from 1; part of every tool's identity */
   readonly declarationVersion: number
   readonly tools: ReadonlyMap<string, AcceptedTool>

@@ -23,10 +23,11 @@ export type StrictFact = Extract<
 >
 
 /** An accepted surface in its serialized form. */
-export interface AcceptedBody extends Omit<AcceptedSurface, 'tools' | 'instructionsDigest'> {
+export interface AcceptedBody extends Omit<AcceptedSurface, 'tools' | 'instructionsDigest' | 'saidVersion'> {
   readonly tools: readonly AcceptedTool[]
-  /** Older records have none */
+  /** Older records have neither */
   readonly instructionsDigest?: string | null
+  readonly saidVersion?: string | null
 }
 
 /** Changes that were told of: `tool` or `*` for all else -> digest of what it became. */
@@ -134,6 +135,7 @@ export const unfold = (body: AcceptedBody): AcceptedSurface => ({
   server: body.server,
   serverVersion: body.serverVersion,
   codeDigest: body.codeDigest,
+  saidVersion: body.saidVersion ?? null,
   declarationVersion: body.declarationVersion,
   tools: new Map(body.tools.map((tool) => [tool.declaration.name, tool])),
   restDigest: body.restDigest,

@@ -1,10 +1,13 @@
 // What a running server is and lists at present: noted by instance, compared with what was accepted for it.
-import type { AcceptedSurface, SurfaceChange } from './declaration.ts'
+import { visibleJson } from '../lib/visible-json.ts'
+import type { SurfaceChange } from './declaration.ts'
 
 /** What a running server lists at present, compared with what was accepted. */
 export interface Live {
   readonly serverVersion: string
   readonly codeDigest: string
+  /** The version that it says it is itself, or null where it says none */
+  readonly saidVersion: string | null
   readonly change: SurfaceChange
   /** Digests of the tools as they are listed now */
   readonly digests: Map<string, string>
@@ -18,12 +21,19 @@ export interface Live {
   readonly restDigest: string
 }
 
-/** True when version and code are those that were accepted. */
-export const isSameServer = (
-  accepted: Pick<AcceptedSurface, 'serverVersion' | 'codeDigest'>,
-  live: Pick<Live, 'serverVersion' | 'codeDigest'>,
-): boolean => accepted.serverVersion === live.serverVersion && accepted.codeDigest === live.codeDigest
+/** What makes one server another: a version that it says itself is looked at only where both sides have one. */
+export interface WhatRuns extends Pick<Live, 'serverVersion' | 'codeDigest'> {
+  readonly saidVersion?: string | null | undefined
+}
+
+/** True when version and code are those that were accepted, and so is the version that it says itself. */
+export const isSameServer = (accepted: WhatRuns, live: WhatRuns): boolean =>
+  accepted.serverVersion === live.serverVersion &&
+  accepted.codeDigest === live.codeDigest &&
+  (accepted.saidVersion ?? live.saidVersion ?? null) === (live.saidVersion ?? accepted.saidVersion ?? null)
 
 /** Which program it is, in words. */
-export const whatOf = ({ serverVersion, codeDigest }: Pick<Live, 'serverVersion' | 'codeDigest'>): string =>
-  `version ${serverVersion} with code ${codeDigest.slice(0, 12)}`
+export const whatOf = ({ serverVersion, codeDigest, saidVersion = null }: WhatRuns): string => {
+  const said = saidVersion === null ? '' : `, which says that it is ${visibleJson(saidVersion)}`
+  return `version ${serverVersion} with code ${codeDigest.slice(0, 12)}${said}`
+}

@@ -6,6 +6,8 @@ export interface Draft {
   readonly server: string
   readonly version: string
   readonly code_digest: string
+  /** The version that it says it is itself, which an acceptance covers, too; null where it says none */
+  readonly said_version: string | null
   /** How the server introduces itself to a model, which an acceptance covers: at most 2048 characters; null for no words */
   readonly instructions: string | null
   readonly declaration: Declaration

@@ -87,6 +87,8 @@ export interface Observation {
   readonly instance: InstanceId
   /** Tool objects as the server listed them, by name */
   readonly tools: ReadonlyMap<string, unknown>
+  /** The version that it says it is itself; null where it says none */
+  readonly saidVersion: string | null
   /** Its instructions, prompts and resource templates; null where it was asked for its tools alone */
   readonly rest: object | null
 }

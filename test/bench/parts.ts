@@ -99,7 +99,7 @@ export async function wholeGovernor(): Promise<Row> {
   const { governor } = all.policy
   const instance = newInstanceId()
   const tool = { name: 'echo', inputSchema: { type: 'object' } }
-  await governor.observe({ server, instance, tools: new Map([['echo', tool]]), rest: {} })
+  await governor.observe({ server, instance, tools: new Map([['echo', tool]]), saidVersion: null, rest: {} })
   const waiting = { signal: new AbortController().signal }
   const proposal = (): Proposal => ({
     call: newCallId(),

@@ -7,7 +7,7 @@ test.each([
   [true, 'any more among the tools that are looked at; raise tools.per_server, or see sallyport tools files'],
   [false, 'any more; see sallyport tools files'],
 ])('a tool that is gone is told with the bound only where that may be why: %s', (isFull, words) => {
-  const is = { serverVersion: '1', codeDigest: 'c', restDigest: 'r' }
+  const is = { serverVersion: '1', codeDigest: 'c', saidVersion: null, restDigest: 'r' }
   const tools = new Map([['read', { surfaceDigest: 's' } as AcceptedTool]])
   const accepted = { ...is, server: 'files', tools } as unknown as AcceptedSurface
   const change = { undeclared: [], changed: [], missing: ['read'], isRestChanged: false }
@@ -22,7 +22,7 @@ test.each([
   [true, ' among those that are looked at; raise tools.per_server, or see sallyport tools files'],
   [false, '; see sallyport tools files'],
 ])('so is one that was never accepted, and is not seen: %s', (isFull, words) => {
-  const is = { serverVersion: '1', codeDigest: 'c', restDigest: 'r' }
+  const is = { serverVersion: '1', codeDigest: 'c', saidVersion: null, restDigest: 'r' }
   const accepted = { ...is, server: 'files', tools: new Map() } as unknown as AcceptedSurface
   const change = { undeclared: [], changed: [], missing: [], isRestChanged: false }
   const live = { ...is, change, digests: new Map([['write', 'w']]), unreadable: [], isFull, isWhole: !isFull }
@@ -33,7 +33,7 @@ test.each([
 })
 
 test('a tool that is listed as nobody can look at it is there, and not to be accepted', () => {
-  const is = { serverVersion: '1', codeDigest: 'c', restDigest: 'r' }
+  const is = { serverVersion: '1', codeDigest: 'c', saidVersion: null, restDigest: 'r' }
   const accepted = { ...is, server: 'files', tools: new Map() } as unknown as AcceptedSurface
   const change = { undeclared: [], changed: [], missing: [], isRestChanged: false }
   const live = { ...is, change, digests: new Map(), unreadable: ['long'], isFull: false, isWhole: true }

@@ -28,9 +28,10 @@ async function load(text: string, mode = 0o600) {
 }
 
 test('what was drafted is read back as it was, claims and all', async () => {
-  const text = formatDeclaration(declaration, {
-    read_file: { side_effects: 'readOnlyHint: true\n\u202eevil' },
-  })
+  const claims = { read_file: { side_effects: 'readOnlyHint: true\n\u202eevil' } }
+  const said = { instructions: null, version: '2.0\n.1' }
+  const text = formatDeclaration(declaration, claims, said)
+  expect(text).toContain('covers the version that it says it is:\n#   2.0 .1\n')
   expect(text).toContain('readOnlyHint: true evil')
   expect(text).toContain('sallyport accept files --declaration')
   const read = await load(text)

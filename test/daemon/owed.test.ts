@@ -38,7 +38,10 @@ function killed(state: string, to: string): string {
 async function accept(at: Life): Promise<void> {
   const tools = new Map([['echo', { name: 'echo', inputSchema: { type: 'object' } }]])
   const by = { by: '0', peer: { uid: 0, gid: 0, pid: 1 } }
-  await at.governance.surfaces.accept({ server, tools, rest: {} }, { ...by, declared: null, only: null })
+  await at.governance.surfaces.accept(
+    { server, tools, saidVersion: null, rest: {} },
+    { ...by, declared: null, only: null },
+  )
 }
 
 /** Loses a tool's trust and halts the server while the journal's folder is away. */

@@ -31,6 +31,7 @@ export const toolName = /^[A-Za-z0-9_.-]{1,128}$/
 export interface Seen {
   readonly server: ServerSettings
   readonly codeDigest: string
+  readonly saidVersion: string | null
   readonly tools: ReadonlyMap<string, AcceptedTool>
   readonly digests: Map<string, string>
   /** Names of what is no tool, since nobody can tell what it is; where one of that name was accepted, it has changed */
@@ -53,7 +54,7 @@ export interface SeenRest {
 
 /** The tools that are accepted when only some are named: those, and what was accepted before and is listed as it was. */
 export function choose(
-  { server, codeDigest, tools }: Seen,
+  { server, codeDigest, saidVersion, tools }: Seen,
   only: readonly string[] | null,
   before: AcceptedSurface | null,
 ): ReadonlyMap<string, AcceptedTool> {
@@ -65,7 +66,8 @@ export function choose(
       `${server.name} lists no tool ${unknown} that could be accepted; see sallyport declare ${server.name}`,
       { server: server.name, tool: unknown },
     )
-  const isSame = before !== null && isSameServer(before, { serverVersion: server.version, codeDigest })
+  const isSame =
+    before !== null && isSameServer(before, { serverVersion: server.version, codeDigest, saidVersion })
   const kept = isSame
     ? [...before.tools].filter(([name, tool]) => tools.get(name)?.surfaceDigest === tool.surfaceDigest)
     : []
@@ -129,7 +131,7 @@ export interface Reading {
 
 /** Reads what a server lists; what nobody could have looked at is no tool. What was accepted `before` is read first. */
 export function readSurface(
-  { server, tools, rest }: Omit<Observation, 'instance'>,
+  { server, tools, saidVersion, rest }: Omit<Observation, 'instance'>,
   { codeOf, profileOf }: Reading,
   before: AcceptedSurface | null = null,
 ): Seen {
@@ -143,6 +145,7 @@ export function readSurface(
   return {
     server,
     codeDigest,
+    saidVersion,
     tools: new Map(readable),
     digests,
     unreadable,

@@ -126,10 +126,10 @@ export class Surfaces {
 
   async #observe(seen: Seen, instance: InstanceId, listed: number): Promise<void> {
     const { ledger, emit } = this.#ports
-    const { server, digests, codeDigest, rest } = seen
+    const { server, digests, codeDigest, saidVersion, rest } = seen
     const isFull = listed >= this.#ports.toolLimit()
     const isFirst = ledger.accepted(server.name) === null
-    const identity = { serverVersion: server.version, codeDigest }
+    const identity = { serverVersion: server.version, codeDigest, saidVersion }
     const isLiar = rest !== null && this.introductions.isTwofold(instance, rest)
     if (isFirst && rest !== null && server.acceptance === 'first-use' && !isLiar)
       await this.#accept(seen, rest, 'first-use')
@@ -143,7 +143,7 @@ export class Surfaces {
     if (accepted === null || !isSameServer(accepted, identity)) {
       this.#ports.replaced(server.name)
       const none = isLiar ? 'it says other things to its host than to us' : 'nothing was accepted yet'
-      const reason = accepted === null ? none : 'it is another version, or other code'
+      const reason = accepted === null ? none : 'it is another version or other code, or says that it is'
       emit(event('surface/unaccepted', server.name, { reason, mend: mendOf(server.name) }))
     } else {
       for (const name of seen.unreadable) if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
@@ -252,7 +252,7 @@ export class Surfaces {
     evidence: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
     const { ledger, add, emit, stands, accepted } = this.#ports
-    const { server, codeDigest } = seen
+    const { server, codeDigest, saidVersion } = seen
     if (!stands(server.name))
       throw new SallyportError('ERR_SERVER_NOT_FOUND', `${server.name} was removed before it was accepted`, {
         server: server.name,
@@ -272,6 +272,7 @@ export class Surfaces {
           server: server.name,
           serverVersion: server.version,
           codeDigest,
+          saidVersion: change === null ? saidVersion : (before?.saidVersion ?? saidVersion),
           declarationVersion,
           tools: [...kept, ...fresh.map(([, tool]) => tool)],
           restDigest: rest.restDigest,

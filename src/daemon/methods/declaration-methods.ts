@@ -15,6 +15,9 @@ import type { MethodCall, MethodTable } from './methods.ts'
 import { digestOfTool } from '../governance/seen.ts'
 import { declarationView } from './tool-methods.ts'
 
+/** Characters of a version, more than what stands for a longer one */
+const maxVersion = 128
+
 const declarations = late(() => import('../../config/declaration.ts'))
 
 export interface DeclarationPorts {
@@ -40,7 +43,7 @@ async function declare(
   { caller, signal }: MethodCall,
 ): Promise<OperatorMethods['servers/declare']['result']> {
   const settings = supervisor.settingsOf(caller, server)
-  const { tools, rest } = await supervisor.look(caller, server, { signal })
+  const { tools, saidVersion, rest } = await supervisor.look(caller, server, { signal })
   const instructions: unknown = Reflect.get(Object(rest), 'instructions')
   const drafts = [...tools].flatMap(([name, listed]) => {
     const digest = digestOfTool(listed)
@@ -58,6 +61,7 @@ async function declare(
     server,
     version: settings.version,
     code_digest: governance.codeOf(settings),
+    said_version: saidVersion === null ? null : harmless(saidVersion, maxVersion),
     instructions: typeof instructions === 'string' ? harmless(instructions, maxInstructions) : null,
     declaration: {
       version: 1,

@@ -1,4 +1,5 @@
 // Asks a server what it lists: all that can be accepted of it, page by page, within bounds.
+import { hash } from 'node:crypto'
 import { SallyportError } from '../../errors.ts'
 import { isReadable, readAnswer } from '../message/read-answer.ts'
 import { printable } from '../message/unavailable.ts'
@@ -11,16 +12,18 @@ import type { Answer } from './answer.ts'
 export interface Introduction {
   readonly capabilities: Readonly<Record<string, unknown>> | null
   readonly instructions: string | null
+  /** The version that it says it is; null where it need not say any, and says none */
+  readonly version: string | null
 }
 
-export type Surface = Pick<Observation, 'tools' | 'rest'> & {
+export type Surface = Pick<Observation, 'tools' | 'rest' | 'saidVersion'> & {
   /** Methods of whose list there is more than was read */
   readonly cut: ReadonlySet<string>
 }
 
 type Request = (method: string, params: string) => Promise<Answer>
 
-export const unknownServer: Introduction = { capabilities: null, instructions: null }
+export const unknownServer: Introduction = { capabilities: null, instructions: null, version: null }
 
 /** Pages of one list beyond which a server is not listing but talking */
 const maxPages = 100
@@ -28,6 +31,8 @@ const maxPages = 100
 const maxLength = 8_388_608
 /** Prompts, and templates, that are compared with what was accepted: what is beyond of such a list is not */
 const maxRest = 1024
+/** A version beyond so many characters is known by its digest */
+const maxVersion = 128
 const methodNotFound = -32601
 
 /** Reads what of the handshake's result says who the server is. */
@@ -36,7 +41,20 @@ export function readIntroduction(result: unknown): Introduction {
   return {
     capabilities: typeof capabilities === 'object' ? asRecord(capabilities) : null,
     instructions: typeof instructions === 'string' ? instructions : null,
+    version: saidVersion(asRecord(result)),
   }
+}
+
+/** A handshake has to say one; in the later era a server may. */
+function saidVersion({
+  serverInfo,
+  protocolVersion,
+  _meta: meta,
+}: Readonly<Record<string, unknown>>): string | null {
+  const info = serverInfo ?? asRecord(meta)['io.modelcontextprotocol/serverInfo']
+  const { version } = asRecord(info)
+  if (typeof version !== 'string') return protocolVersion === undefined ? null : ''
+  return version.length > maxVersion ? `sha256:${hash('sha256', version)}` : version
 }
 
 /** What a server of the later era says of itself when it is asked; nothing where it has no answer to that. */
@@ -49,7 +67,7 @@ export async function introductionOf(request: Request): Promise<Introduction> {
 /** Asks for tools, prompts and resource templates, as far as the server has them; at most `limit` tools. */
 export async function readSurface(
   request: Request,
-  { capabilities, instructions }: Introduction,
+  { capabilities, instructions, version }: Introduction,
   limit: number,
 ): Promise<Surface> {
   const has = (name: string): boolean => capabilities === null || Object.hasOwn(capabilities, name)
@@ -64,7 +82,7 @@ export async function readSurface(
     has('prompts') ? readRest('prompts/list') : none,
     has('resources') ? readRest('resources/templates/list') : none,
   ])
-  return { tools, rest: { instructions, prompts, templates }, cut }
+  return { tools, saidVersion: version, rest: { instructions, prompts, templates }, cut }
 }
 
 /** Asks for the tools alone, by name; at most `limit`. Null is one of which nobody can tell what it is. */

@@ -33,7 +33,7 @@ export async function testServer(options: LoneProcessOptions & { readonly ports:
       () => 'answered',
     )
     const instance = lone.instance.id
-    let listed: Observation = { server, instance, tools: new Map(), rest: null }
+    let listed: Observation = { server, instance, tools: new Map(), saidVersion: null, rest: null }
     const surface = new ToolSurface({
       server,
       client,

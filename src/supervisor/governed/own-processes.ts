@@ -231,7 +231,8 @@ export class OwnProcesses implements AsyncDisposable {
     const request = (method: string, params: string) => client.request(method, client.dress(params), options)
     const ask = async (): Promise<void> => {
       const tools = await readTools(request, toolLimit)
-      await governor.observe({ server, instance, tools, rest: null })
+      const saidVersion = client.introduction.version
+      await governor.observe({ server, instance, tools, saidVersion, rest: null })
       if (!this.#running.has(instance)) governor.forget(instance) // its end may have come before that look
     }
     return new Survey({ server, ask })

@@ -103,7 +103,7 @@ export class SessionSurface {
     const first = this.#introduction
     this.#introduction = first ?? now
     if (first === null || isDeepStrictEqual(first, now)) return
-    this.#introduction = { ...first, capabilities: null }
+    this.#introduction = { ...first, version: now?.version ?? first.version, capabilities: null }
     if (now?.instructions !== first.instructions && this.#lies.size < maxLies)
       this.#lies.add(hash('sha256', now?.instructions ?? said))
     this.#survey.changed()
@@ -153,7 +153,7 @@ export class SessionSurface {
     const id = instance()
     this.#compareShown(surface)
     const rest = this.#lies.size === 0 ? surface.rest : { ...Object(surface.rest), lies: [...this.#lies] }
-    if (id !== null) await governor.observe({ server, instance: id, tools: surface.tools, rest })
+    if (id !== null) await governor.observe({ ...surface, server, instance: id, rest })
   }
 
   /** Of a list that is longer than what was read of it nothing can be told; of the other one it can. */

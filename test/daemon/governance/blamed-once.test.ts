@@ -12,7 +12,7 @@ test('one change while the disk fails is one violation, and one that comes again
   const instance = newInstanceId()
   const lists = (description: string) => {
     const tools = new Map([['b', { name: 'b', description, inputSchema: { type: 'object' } }]])
-    return at.policy.governor.observe({ server, instance, tools, rest: {} })
+    return at.policy.governor.observe({ server, instance, tools, saidVersion: null, rest: {} })
   }
   const count = () => at.governance.ledger.trust('s', 'b').history.length
   await lists('good')

@@ -372,7 +372,13 @@ describe('the outcome of a call', () => {
     const { governor } = all.policy
     const instance = newInstanceId()
     const tool = { name: 'echo', inputSchema: { type: 'object' } }
-    await governor.observe({ server, instance, tools: new Map([['echo', tool]]), rest: {} })
+    await governor.observe({
+      server,
+      instance,
+      tools: new Map([['echo', tool]]),
+      saidVersion: null,
+      rest: {},
+    })
     const admission = await governor.admit(
       {
         call: newCallId(),
@@ -501,7 +507,13 @@ test.each([
       )
     const instance = newInstanceId()
     const seen = (description: string) =>
-      all.policy.governor.observe({ server, instance, tools: listed(description), rest: {} })
+      all.policy.governor.observe({
+        server,
+        instance,
+        tools: listed(description),
+        saidVersion: null,
+        rest: {},
+      })
     await seen('before')
     await seen('after')
     const { ledger } = all.governance
@@ -524,7 +536,7 @@ test('a credential that went where it may not, which may be any tool’s doing, 
   const emit = (): void => undefined
   await using all = await governed({ servers: [server], rules: allowAll, emit, settings: { trust } })
   const tools = new Map(['one', 'two'].map((name) => [name, { name, inputSchema: { type: 'object' } }]))
-  await all.policy.governor.observe({ server, instance: newInstanceId(), tools, rest: {} })
+  await all.policy.governor.observe({ server, instance: newInstanceId(), tools, saidVersion: null, rest: {} })
   await recordOf(() => all.governance, emit).distrust(server.name, 'a test')
   for (const tool of tools.keys())
     expect(all.governance.ledger.trust(server.name, tool)).toMatchObject({ epoch: 1 })

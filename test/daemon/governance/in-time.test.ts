@@ -33,7 +33,7 @@ async function stage(action: Rule['action'] = 'allow') {
   })
   const instance = newInstanceId()
   const tools = new Map(['a', 'b'].map((name) => [name, { name, inputSchema: { type: 'object' } }]))
-  await at.policy.governor.observe({ server, instance, tools, rest: {} })
+  await at.policy.governor.observe({ server, instance, tools, saidVersion: null, rest: {} })
   const proposal = (kind: 'tool' | 'method', subject: string, isPart: boolean): Proposal => ({
     server,
     kind,

@@ -23,7 +23,7 @@ test('no good call of an earlier acceptance speaks for what is accepted now', as
     const { surfaces, ledger } = all.governance
     const { governor } = all.policy
     const instance = newInstanceId()
-    const seen = { server, tools, rest: {} }
+    const seen = { server, tools, saidVersion: null, rest: {} }
     await surfaces.accept(seen, operator)
     await governor.observe({ ...seen, instance })
     const proposal = (): Proposal => ({

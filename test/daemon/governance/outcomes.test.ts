@@ -33,7 +33,10 @@ async function stage(calls: number, state?: string): Promise<Governed> {
     ...(state === undefined ? {} : { state }),
   })
   const tools = new Map([['one', { name: 'one', inputSchema: { type: 'object' } }]])
-  await at.governance.surfaces.accept({ server, tools, rest: {} }, { ...by, declared: null, only: null })
+  await at.governance.surfaces.accept(
+    { server, tools, saidVersion: null, rest: {} },
+    { ...by, declared: null, only: null },
+  )
   for (let n = 1; n <= calls; n++) {
     at.policy.governor.settle(await admitted(at, `c-before-${n}`), good)
     await eventually(() => at.governance.ledger.trust('fixture', 'one').evidence === n)

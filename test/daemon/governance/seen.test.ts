@@ -7,7 +7,7 @@ import { serverSettings } from '../../support/server-settings.ts'
 const server = serverSettings('echo.mjs')
 const reading = { codeOf: () => 'code', profileOf: () => null }
 const read = (tools: Readonly<Record<string, object>>, rest: object | null = {}) =>
-  readSurface({ server, tools: new Map(Object.entries(tools)), rest }, reading)
+  readSurface({ server, tools: new Map(Object.entries(tools)), saidVersion: null, rest }, reading)
 const long = (length: number) => ({ description: 'x'.repeat(length), inputSchema: { type: 'object' } })
 
 test('tools are read up to a megabyte, those that come first', () => {
@@ -54,7 +54,7 @@ test.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
   (name) => {
     const declared = { ...server, declaration: {} }
     const tools = new Map([[name, { name, inputSchema: { type: 'object' } }]])
-    const seen = readSurface({ server: declared, tools, rest: null }, reading)
+    const seen = readSurface({ server: declared, tools, saidVersion: null, rest: null }, reading)
     expect([...seen.digests.keys()]).toEqual([name])
     expect([...seen.tools.keys()]).toEqual([])
   },
@@ -65,7 +65,11 @@ test('what was accepted is read before all else, however much is listed before i
   const tools = Object.fromEntries(names.map((name) => [name, long(250_000)]))
   const last = read({ t9: long(250_000) }).tools
   const before = { tools: last } as unknown as Parameters<typeof readSurface>[2]
-  const seen = readSurface({ server, tools: new Map(Object.entries(tools)), rest: {} }, reading, before)
+  const seen = readSurface(
+    { server, tools: new Map(Object.entries(tools)), saidVersion: null, rest: {} },
+    reading,
+    before,
+  )
   expect([...seen.digests.keys()]).toEqual(['t9', 't0', 't1', 't2'])
 })
 

@@ -17,7 +17,7 @@ function endless(characters: number) {
       result: new RawJson(JSON.stringify(method === 'prompts/list' ? page : {})),
     }
   }
-  const introduction = { capabilities: { prompts: {} }, instructions: null }
+  const introduction = { capabilities: { prompts: {} }, instructions: null, version: null }
   const read = readSurface(request, introduction, 1000)
   return { asked: () => asked, read }
 }
@@ -42,7 +42,7 @@ test('a list that is too long is none, and what it was asked for is not known', 
 test('a list that is refused is told in one short line, whatever the server says', async () => {
   const message = `no\u001b[31m\nsallyport: all is well${'x'.repeat(5000)}`
   const request = async () => ({ kind: 'error' as const, code: -32603, message, raw: '' })
-  const read = readSurface(request, { capabilities: { tools: {} }, instructions: null }, 100)
+  const read = readSurface(request, { capabilities: { tools: {} }, instructions: null, version: null }, 100)
   await expect(read).rejects.toMatchObject({
     message: expect.stringMatching(
       /^tools\/list failed: no \[31m sallyport: all is wellx{1,200} \(-32603\)$/,
@@ -59,7 +59,7 @@ test.each([
     kind: 'result' as const,
     result: new RawJson(answer(`[${'{},'.repeat(250_000)}{}]`).tools),
   })
-  const introduction = { capabilities: { tools: {} }, instructions: null }
+  const introduction = { capabilities: { tools: {} }, instructions: null, version: null }
   await expect(readSurface(request, introduction, 100)).rejects.toMatchObject({ code: 'ERR_SERVER_PROTOCOL' })
 })
 
