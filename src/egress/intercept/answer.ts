@@ -17,6 +17,9 @@ const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
+/** What is in no reason phrase (RFC 9112, 4), and llhttp lets pass in one */
+const unspeakable = /[^\t\x20-\x7e\x80-\xff]/
+
 /** An answer as it goes to the client. */
 export interface AnswerHead {
   readonly status: number
@@ -29,8 +32,8 @@ export interface AnswerHead {
 }
 
 /**
- * Returns what may be passed on of an answer's head, secrets masked. Throws a Refusal of 502 for what can't be read: a
- * coding that we don't know, or several.
+ * Returns what may be passed on of an answer's head, secrets masked. Throws a Refusal of 502 for what can't be read or said
+ * again: a coding that we don't know, or several, or a first line with control characters in it.
  */
 export const judgeAnswer = (
   answer: IncomingMessage,
@@ -43,6 +46,12 @@ export const judgeAnswer = (
     throw new Refusal(502, 'answer-headers', 'the host’s answer has too many headers')
   const all = (name: string): readonly string[] =>
     headers.filter(([it]) => it.toLowerCase() === name).map(([, value]) => value)
+  if (unspeakable.test(answer.statusMessage ?? ''))
+    throw new Refusal(
+      502,
+      'answer-status',
+      'the host’s answer has a letter in its first line that it may not have',
+    )
   if (all('transfer-encoding').some((value) => value.trim().toLowerCase() !== 'chunked'))
     throw new Refusal(502, 'answer-framing', 'the host’s answer is framed in a way that is not spoken here')
   const decoder = hasBody ? decoderFor(all('content-encoding')) : null

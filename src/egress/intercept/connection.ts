@@ -137,6 +137,14 @@ export const serveConnection = async (
     }
     turn = takeTurn(turn, act, failed)
   }
+  /** Whatever becomes of it: nobody waits for a turn before all are over, and what nobody waits for ends a daemon that fails. */
+  const tell = (refusal: Refusal, failed: (refusal: Refusal) => void): void => {
+    try {
+      failed(refusal)
+    } catch {
+      client.destroy()
+    }
+  }
   const takeTurn = async (
     before: Promise<void>,
     act: () => Promise<void>,
@@ -152,7 +160,7 @@ export const serveConnection = async (
         error instanceof Refusal ? error : new Refusal(502, 'failed', 'the request could not be passed on')
       // Once it was cut, that this came to nothing is no news
       if (!over.signal.aborted) log.cut(refusal.reason)
-      failed(refusal)
+      tell(refusal, failed)
     } finally {
       waiting--
       if (waiting === 0 && isParting) leave()

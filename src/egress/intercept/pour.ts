@@ -42,13 +42,13 @@ export const pour = (
     if (isJudging) return
     try {
       write(mask.push(packed.flush()))
+      write(mask.flush())
+      const last = trailers()
+      if (last.length > 0) response.addTrailers(last.map(([name, value]): [string, string] => [name, value]))
+      response.end()
     } catch (error) {
-      return reject(error)
+      reject(error)
     }
-    write(mask.flush())
-    const last = trailers()
-    if (last.length > 0) response.addTrailers(last.map(([name, value]): [string, string] => [name, value]))
-    response.end()
   }
   const judged = (bytes: Uint8Array): void => {
     isJudging = false

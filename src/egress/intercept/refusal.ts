@@ -1,6 +1,7 @@
 // The answers that are ours and not the host's: short, final, and silent about secrets.
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { http } from '../../lib/node-http.ts'
 import { StacklessError } from '../../lib/stackless-error.ts'
 
 /** Why a request or a connection was not served: a status, one stable word for events, and a line for the client. */
@@ -31,7 +32,8 @@ export const refuse = (response: ServerResponse, { status, message }: Refusal): 
   const isJson = /json/i.test(response.req.headers.accept ?? '')
   const body = isJson ? JSON.stringify({ message, error: { message } }) : `${message}\n`
   response.sendDate = false
-  response.writeHead(status, {
+  // Said anew: what an answer that failed has left there may be why it did
+  response.writeHead(status, http.STATUS_CODES[status], {
     'Content-Type': isJson ? 'application/json' : 'text/plain',
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',

@@ -291,6 +291,23 @@ test.each([
   expect(body).toBe('')
 })
 
+test.each(['O\x01K', 'O\x7fK', '\0', '\x1b[2J'])(
+  'a host whose first line has a letter that none may have (%j) is refused, and nothing but its connection ends',
+  async (reason) => {
+    await using at = await intercepted({
+      raw: (socket) =>
+        socket.once('data', () => socket.end(`HTTP/1.1 200 ${reason}\r\nContent-Length: 0\r\n\r\n`)),
+    })
+    using _ = await at.lease()
+    const said = await at.say(
+      `GET / HTTP/1.1\r\nHost: ${at.authority}\r\nAuthorization: Bearer ${at.placeholder}\r\n\r\n`,
+    )
+    expect(said).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n[^]*in its first line/)
+    expect(at.log.cut).toEqual(['answer-status'])
+    await eventually(() => at.served.size === 0)
+  },
+)
+
 test('trailers of the host are passed on', async () => {
   const { body } = await ask((response) => {
     response.setHeader('Trailer', 'X-Sum')
