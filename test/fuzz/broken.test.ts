@@ -102,6 +102,65 @@ const broken: Readonly<Record<string, readonly (Broken & { readonly what: string
       instead: 'false',
     },
   ],
+  intercepted: [
+    {
+      what: 'the secret may be in any header',
+      file: 'egress/intercept/swap-head.ts',
+      check: 'if (leaked !== null)',
+      instead: 'if (false)',
+    },
+    {
+      what: 'who asks may be said twice',
+      file: 'egress/intercept/request-head.ts',
+      check: 'if (all(name).length > 1)',
+      instead: 'if (false)',
+    },
+    {
+      what: 'a placeholder may stand in a path',
+      file: 'egress/intercept/swap-head.ts',
+      check: "replaceAll(before, placeholders, (it) => exchange(it, { in: 'elsewhere' }))",
+    },
+  ],
+  answered: [
+    {
+      what: 'a header is passed on as it is',
+      file: 'egress/intercept/answer.ts',
+      check: '(isClean ? text : masked(text, redactor))',
+      instead: 'text',
+    },
+    {
+      what: 'a body is passed on as it is',
+      file: 'egress/intercept/pour.ts',
+      check: 'return write(mask.push(piece))',
+      instead: 'return write(piece)',
+    },
+    {
+      what: 'trailers are passed on as they are',
+      file: 'egress/intercept/answer.ts',
+      check: '[masked(name, redactor), masked(value, redactor)]',
+      instead: '[name, value]',
+    },
+  ],
+  frames: [
+    {
+      what: 'a message is passed on as it is',
+      file: 'egress/intercept/frames.ts',
+      check: '[said.push(part), ',
+      instead: '[part, ',
+    },
+    {
+      what: 'a client’s message is not looked at',
+      file: 'egress/intercept/frames.ts',
+      check: 'if (found !== null)',
+      instead: 'if (false)',
+    },
+    {
+      what: 'a mask begins anew with each chunk',
+      file: 'egress/intercept/frames.ts',
+      check: 'mask[(done + at) & 3]',
+      instead: 'mask[at & 3]',
+    },
+  ],
   hello: [
     {
       what: 'a name is taken as it is written',

@@ -1,4 +1,5 @@
 // What is fuzzed: a parser, and what must hold of whatever it makes of any bytes.
+import { setImmediate } from 'node:timers/promises'
 
 /** One parser. */
 export interface Target {
@@ -25,14 +26,26 @@ export class Finding extends Error {
 /** Longest that one input may take, ms: what takes longer can be made to hang. */
 const mostMs = 2000
 
-/** Runs one input; whatever it throws is the finding, and so is taking too long, and never being done. */
+/**
+ * Runs one input; whatever it throws is the finding, and so is what nobody catches meanwhile, which would end a daemon, taking too
+ * long, and never being done.
+ */
 export async function tryInput(target: Target, bytes: Buffer): Promise<unknown> {
   const started = performance.now()
+  const uncaught: unknown[] = []
+  const note = (error: unknown): void => void uncaught.push(error)
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, note)
   try {
     const waiting = target.run(bytes)
-    if (waiting !== undefined) await inTime(waiting)
+    if (waiting !== undefined) {
+      await inTime(waiting)
+      await setImmediate() // by then it is known that nobody catches it
+    }
+    if (uncaught.length > 0) return new Finding('an error that nobody catches', { cause: uncaught[0] })
   } catch (error) {
     return error
+  } finally {
+    for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.off(event, note)
   }
   const ms = performance.now() - started
   return ms > mostMs ? new Finding(`one input took ${Math.round(ms)} ms`) : null

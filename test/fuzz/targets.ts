@@ -4,6 +4,7 @@ import { notices, opening, reports } from './targets/door.ts'
 import { config, document, profile } from './targets/files.ts'
 import { hello } from './targets/hello.ts'
 import { http } from './targets/http.ts'
+import { answered, frames, intercepted } from './targets/intercept.ts'
 import { canonical, framing } from './targets/json.ts'
 
 export const targets: readonly Target[] = [
@@ -13,6 +14,9 @@ export const targets: readonly Target[] = [
   config,
   profile,
   http,
+  intercepted,
+  answered,
+  frames,
   hello,
   opening,
   notices,

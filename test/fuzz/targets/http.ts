@@ -1,64 +1,13 @@
 // HTTP requests that a server sends: what the proxy lets pass is one request to every parser of Node's, the lax one too.
 import { deepStrictEqual, equal, ok } from 'node:assert/strict'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { Duplex } from 'node:stream'
 import { bodyOf, framingOf } from '../../../src/egress/http-framing.ts'
 import { type Head, headReader } from '../../../src/egress/http-head.ts'
 import { absoluteTarget, connectTarget, forwarded, judgedFraming } from '../../../src/egress/http-request.ts'
 import { Refusal } from '../../../src/egress/refusal.ts'
+import { type Heard, hear } from '../hear.ts'
 import type { Target } from '../target.ts'
 
 const target = { host: 'a.test', port: 80 }
-
-interface Heard {
-  readonly method: string | undefined
-  readonly url: string | undefined
-  readonly fields: readonly string[]
-  readonly body: string
-}
-
-/** What a server of Node's hears on a connection that carries these bytes; `refused` where it answers that it can't read them. */
-async function hear(
-  bytes: Buffer,
-  insecureHTTPParser: boolean,
-): Promise<{ heard: readonly Heard[]; isRefused: boolean }> {
-  const heard: Heard[] = []
-  let isRefused = false
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const waiting: Promise<void>[] = []
-  const server: Server = createServer({ insecureHTTPParser }, (request, response) => {
-    response.end()
-    waiting.push(take(request).then((it) => void heard.push(it)))
-  })
-  server.on('clientError', () => {
-    isRefused = true
-    resolve()
-  })
-  for (const other of ['connect', 'upgrade', 'checkContinue', 'checkExpectation'] as const)
-    server.on(other, (request: IncomingMessage) => {
-      waiting.push(take(request).then((it) => void heard.push(it)))
-      if (other === 'connect' || other === 'upgrade') resolve()
-    })
-  const wire = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
-  wire.on('close', resolve).on('error', resolve)
-  server.emit('connection', wire)
-  wire.push(bytes)
-  wire.push(null)
-  await promise
-  wire.destroy()
-  await Promise.all(waiting)
-  return { heard, isRefused }
-}
-
-const take = (request: IncomingMessage): Promise<Heard> => {
-  const { promise, resolve } = Promise.withResolvers<Heard>()
-  let body = ''
-  const done = (): void =>
-    resolve({ method: request.method, url: request.url, fields: request.rawHeaders, body })
-  request.setEncoding('latin1').on('data', (text: string) => (body += text))
-  request.on('end', done).on('error', done).on('close', done)
-  return promise
-}
 
 /** The request that the bytes begin with, and its own bytes; null where there is no whole one. */
 function taken(bytes: Buffer): { head: Head; own: Buffer; body: string } | null {
