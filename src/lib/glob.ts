@@ -34,7 +34,7 @@ export const matchesPath = (glob: string, value: string, effort = endless): bool
 export const matchesLoosely = (glob: string, value: string, effort = endless): boolean | null =>
   match(unslashed(glob), unslashed(value), 'loose', effort)
 
-const unslashed = (text: string): string => text.replace(/(?<=[^/])\/+$/, '')
+const unslashed = (text: string): string => (text.endsWith('/') ? text.replace(/(?<=[^/])\/+$/, '') : text)
 
 /** True when a glob names one thing and no other. */
 export const isExact = (glob: string): boolean => !/[*?]/.test(glob)

@@ -61,6 +61,10 @@ test.each([
   ['another machine’s name, with a query', 'file://evil/secret/x?a'],
   ['another scheme', 'any:///secret/x'],
   ['another scheme, and no authority', 'any:/secret/x'],
+  ['this machine, on a port of another scheme', 'any://localhost:80/secret/x'],
+  ['a scheme with hosts, and none, to who takes it apart', 'http:/secret/x'],
+  ['the same with an empty one', 'https:///secret/x'],
+  ['the same of sockets', 'ws:/secret/x'],
 ])('what some readers take for file:///secret/x is told of nobody: %s', (_what, value) => {
   expect(matchesUri('file:///secret/**', value)).toBeNull()
 })
@@ -117,4 +121,23 @@ test.each([
   [8193, null],
 ])('of what has look-alikes, %d characters are held against a glob: %s', (length, expected) => {
   expect(matchesUri('file:///docs/**', 'file:///é'.padEnd(length, 'a'))).toBe(expected)
+})
+
+test('what a value is taken for is found out once for all that it is compared with, and counted', () => {
+  const effort = { left: 1_048_576 }
+  const value = `file:///${'ａ\u200b'.repeat(4000)}`
+  expect(matchesUri('https://host/**', value, effort)).toBe(false)
+  const first = 1_048_576 - effort.left
+  expect(first).toBeGreaterThan(value.length * 8)
+  const before = effort.left
+  expect(matchesUri('https://other/**', value, effort)).toBe(false)
+  expect(before - effort.left).toBeLessThan(200)
+})
+
+test('what takes more than is left is told of nobody, at once and from then on', () => {
+  const effort = { left: 1000 }
+  const value = `file:///${'ａ'.repeat(4000)}`
+  expect(matchesUri('https://host/**', value, effort)).toBeNull()
+  effort.left = 1000
+  expect(matchesUri('https://host/**', value, effort)).toBeNull()
 })
