@@ -48,8 +48,17 @@ function foldOf(text: string): string {
   return caseFolded(visible.normalize('NFKC')).normalize('NFKC').replaceAll('\u03c2', '\u03c3')
 }
 
-/** Through the upper case, in which letters with several lower ones meet: ß and ss, \u03c2 and \u03c3, the dotless i and i. */
-const caseFolded = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase()
+/**
+ * Through the upper case, in which letters with several lower ones meet: ß and ss, \u03c2 and \u03c3, the dotless i and i. The dotted I
+ * has a lower one of two characters here and is i to Java and to C.
+ */
+const caseFolded = (text: string): string =>
+  text
+    .replaceAll('\u0130', 'i')
+    .toLowerCase()
+    .toUpperCase()
+    .toLowerCase()
+    .replaceAll(/i\u0307+/g, 'i')
 
 /** The spellings that are meant, by their fold. */
 export interface Spellings {

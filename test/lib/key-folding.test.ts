@@ -18,6 +18,9 @@ test.each([
   'par\u115fams',
   'params\u2028',
   'ur\u0131',
+  'ur\u0130',
+  'uri\u0307',
+  'UR\u0130\u200b',
   '_META',
 ])('%j could be taken for a known key', (key) => {
   expect(confusable([key], known)).toBe(key)
@@ -36,7 +39,16 @@ test.each([
 })
 
 test('folding is stable', () => {
-  for (const key of ['Params', 'tas\u212aId', 'ＡＢＣ', 'x', 'Stra\u1e9ee', '\u039f\u03a3'])
+  for (const key of [
+    'Params',
+    'tas\u212aId',
+    'ＡＢＣ',
+    'x',
+    'Stra\u1e9ee',
+    '\u039f\u03a3',
+    'I\u0307\u0307\u0323',
+    '\u0130\u0307',
+  ])
     expect(foldKey(foldKey(key))).toBe(foldKey(key))
 })
 
