@@ -3,6 +3,7 @@ import { SallyportError } from '../../errors.ts'
 import { type Member, members } from '../../lib/json-scan.ts'
 import { spellings } from '../../lib/key-folding.ts'
 import { confusableWithin, type Request } from '../message/envelope.ts'
+import { printable } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
 import type { Ask } from './wire.ts'
 
@@ -15,6 +16,9 @@ const named = {
   taskIds: { subject: 'tasks/get', argument: 'taskId' },
 } as const
 
+/** What else its params may have */
+const beside: ReadonlySet<string> = new Set(['notifications', '_meta'])
+
 const keys = spellings([
   'toolsListChanged',
   'promptsListChanged',
@@ -26,10 +30,11 @@ const keys = spellings([
  * What policy is asked: about each resource and each task once. The first carries the whole request, the others what they
  * are about, so that a long list is not digested and recorded once for each thing in it.
  *
- * @throws ERR_INVALID_REQUEST for what is no object, more than `mostListened` of a kind, or what is no list of texts; ERR_MESSAGE_AMBIGUOUS for
- *   a key that readers take differently
+ * @throws ERR_INVALID_REQUEST for what is no object, more than `mostListened` of a kind, what is no list of texts, and what may name
+ *   things that nobody would be asked about; ERR_MESSAGE_AMBIGUOUS for a key that readers take differently
  */
 export function listenAsks({ text, params }: Request, bytes: string, evidence: string): readonly Ask[] {
+  for (const { key } of params?.inner ?? []) if (!beside.has(key)) throw unknown(`params.${key}`)
   const wanted = params?.inner.find(({ key }) => key === 'notifications')
   if (wanted === undefined) return []
   if (text.charCodeAt(wanted.start) !== 123) throw invalid('', 'got something else', 'expected an object')
@@ -38,6 +43,10 @@ export function listenAsks({ text, params }: Request, bytes: string, evidence: s
   if (key !== null) {
     const what = `params.notifications of subscriptions/listen has the key ${JSON.stringify(key)}`
     throw new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
+  }
+  for (const one of found) {
+    const isKnown = keys.exact.has(one.key) || /^(?:true|false|null)$/.test(text.slice(one.start, one.end))
+    if (!isKnown) throw unknown(`params.notifications.${one.key}`)
   }
   const asks = Object.entries(named).flatMap(([name, { subject, argument }]) =>
     listOf(text, found, name).map((value): Ask => {
@@ -63,6 +72,14 @@ function listOf(text: string, found: readonly Member[], name: string): readonly 
       `expected at most ${mostListened}; send several requests`,
     )
   return different
+}
+
+const unknown = (where: string): SallyportError => {
+  const said = `${printable(where.slice(0, 80))} of subscriptions/listen: got what policy knows nothing of`
+  return new SallyportError(
+    'ERR_INVALID_REQUEST',
+    `${said}, expected ${[...keys.exact].join(', ')} in notifications, and _meta beside it`,
+  )
 }
 
 const invalid = (name: '' | `.${string}`, got: string, expected: string): SallyportError =>

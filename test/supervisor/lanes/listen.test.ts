@@ -59,6 +59,12 @@ test.each<[string, unknown, string, RegExp]>([
     /taskIds .*: got 257, expected at most 256/,
   ],
   ['no object', [{ resourceSubscriptions: ['file:///r'] }], 'ERR_INVALID_REQUEST', /expected an object/],
+  [
+    'what names things by another name',
+    { resources: ['file:///r'] },
+    'ERR_INVALID_REQUEST',
+    /notifications\.resources of .*what policy knows nothing of/,
+  ],
   ['no list', { resourceSubscriptions: 'file:///r' }, 'ERR_INVALID_REQUEST', /expected a list of texts/],
   [
     'no texts',
@@ -86,6 +92,24 @@ test.each<[string, unknown, string, RegExp]>([
   expect(error?.data?.['code']).toBe(code)
   expect(error?.message).toMatch(words)
   expect(host.launches()).toBe(0)
+})
+
+test.each([{}, { notifications: {} }])(
+  'things that are named beside its notifications are refused: %j',
+  async (params) => {
+    await using host = await attach(echoing())
+    host.send({ ...listen({}), params: { ...params, resourceSubscriptions: ['file:///r'] } })
+    const { error } = await host.answer(1)
+    expect(error?.data?.['code']).toBe('ERR_INVALID_REQUEST')
+    expect(error?.message).toMatch(/params\.resourceSubscriptions of .* expected .*_meta beside it/)
+    expect(host.launches()).toBe(0)
+  },
+)
+
+test('what nobody knows, and names nothing, passes', async () => {
+  await using host = await attach(echoing())
+  host.send(listen({ otherListChanged: true }))
+  await eventually(() => host.launches() === 1)
 })
 
 test('a resource that stands twice is asked about once, and one that is denied takes the whole with it', async () => {
