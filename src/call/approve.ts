@@ -48,6 +48,7 @@ export type QuestionEnd = Pick<Extract<ApprovalAnswer, { granted: false }>, 'by'
 
 interface Open {
   readonly question: ApprovalQuestion
+  readonly text: string
   readonly view: Omit<PendingApproval, 'waitedMs'>
   readonly since: number
   readonly settle: (answer: ApprovalAnswer) => void
@@ -77,11 +78,12 @@ export class Approvals implements Approver {
         null,
         `${question.reason}, and no operator is listening for approvals: have one run sallyport approvals --watch, and call again`,
       )
-    if (!this.#hasRoom(question))
+    const text = question.text()
+    if (!this.#hasRoom(question, text))
       return refusal(null, `${question.reason}, and too many questions of uid ${question.principal} wait`)
     asked?.() // which finds who has left meanwhile
     signal.throwIfAborted()
-    return new Promise((resolve) => this.#wait(question, signal, resolve))
+    return new Promise((resolve) => this.#wait(question, text, signal, resolve))
   }
 
   /** The approval that stands for a call, or null: then it is asked for. */
@@ -100,7 +102,7 @@ export class Approvals implements Approver {
   /** The arguments of a question from `offset` on, a piece at a time; null when nothing of that id waits. */
   text(id: string, offset: number): Piece | null {
     const open = this.#open.get(id)
-    return open === undefined ? null : pieceOf(open.question.text, offset)
+    return open === undefined ? null : pieceOf(open.text, offset)
   }
 
   /** The approval that a yes beyond one call would make, to be recorded before `approve` lets it stand, or `drop`ped; null when nothing of that id waits. */
@@ -228,17 +230,22 @@ export class Approvals implements Approver {
   }
 
   /** What one host asks must leave operators able to read it, and the daemon to keep it. */
-  #hasRoom({ principal, text }: ApprovalQuestion): boolean {
+  #hasRoom({ principal }: ApprovalQuestion, text: string): boolean {
     let [questions, characters] = [0, 0]
-    for (const { question } of this.#open.values())
-      if (question.principal === principal) {
+    for (const open of this.#open.values())
+      if (open.question.principal === principal) {
         questions += 1
-        characters += question.text.length
+        characters += open.text.length
       }
     return questions === 0 || (questions < most.questions && characters + text.length <= most.characters)
   }
 
-  #wait(question: ApprovalQuestion, signal: AbortSignal, resolve: (answer: ApprovalAnswer) => void): void {
+  #wait(
+    question: ApprovalQuestion,
+    text: string,
+    signal: AbortSignal,
+    resolve: (answer: ApprovalAnswer) => void,
+  ): void {
     const { limits, now, tell } = this.#options
     const { waitMs } = limits()
     const id = `a-${randomBytes(12).toString('base64url')}`
@@ -262,11 +269,11 @@ export class Approvals implements Approver {
       reason,
       argumentsDigest,
       bytesDigest,
-      summary: summaryOf(identity, question.text),
-      ...headOf(question.text),
+      summary: summaryOf(identity, text),
+      ...headOf(text),
       deadlineMs: waitMs,
     }
-    this.#open.set(id, { question, view, since: now(), settle })
+    this.#open.set(id, { question, text, view, since: now(), settle })
     tell({ kind: 'asked', pending: { ...view, waitedMs: 0 } })
   }
 }

@@ -4,27 +4,51 @@ import { latin1, parseWritten, unicode, WrittenNumber } from '../lib/one-way.ts'
 import { RawJson, stringifyRaw } from '../lib/raw-json.ts'
 import { canonicalize } from './canonical.ts'
 
-/** Of these a person is told otherwise, or nothing is to be told: the name is the identity's, and a token counts requests */
-const told = { params: new Set(['name', 'arguments']), meta: new Set(['progressToken']) } as const
+/**
+ * Of these a person is told otherwise, or nothing is to be told: the name is the identity's, of a subscription each thing is asked about
+ * by itself, and a token counts requests
+ */
+const told = {
+  tool: new Set(['name', 'arguments']),
+  method: new Set(['notifications']),
+  meta: new Set(['progressToken']),
+} as const
 const ofProtocol = 'io.modelcontextprotocol/'
 /** Longest text by which a host introduces itself in each request, and longest list of what it can do, characters */
 const usual = { text: 64, capabilities: 512 } as const
+/** A member that is longer is shown as it is written: to find its form takes long, and whoever reads it has time */
+const longestRead = 65_536
+
+type Kind = 'tool' | 'method'
+
+/** What whoever is asked about a call reads of it: its arguments in canonical form, and what else it says to its server. */
+export function withBeside(text: string, kind: Kind, evidence: string): string {
+  const beside = besideArguments(kind, evidence)
+  return beside === null ? text : `${text} and beside it ${beside}`
+}
 
 /**
- * The other members of a call's params, in canonical form, or as they are written where there is none; null where there are none.
- * `evidence` is the text of its params as it is recorded, without a person's answers. Left out is what each request of the later
- * era says of its host, where it is no more than that.
+ * The other members of a call's params, in canonical form, or as they are written where there is none or they are long; null where
+ * there are none. `evidence` is the text of its params as it is recorded, without a person's answers. Left out is what each request of
+ * the later era says of its host, where it is no more than that. Of a request other than of a tool all is its arguments, unless it is a
+ * subscription that is asked about thing by thing.
  */
-export function besideArguments(evidence: string): string | null {
+export function besideArguments(kind: Kind, evidence: string): string | null {
   const text = latin1(evidence)
+  const all = members(text, 0, text.length)
+  if (kind === 'method' && !all.some(({ key }) => told.method.has(key))) return null
   const left: Record<string, unknown> = {}
-  for (const { key, start, end } of members(text, 0, text.length)) {
-    if (told.params.has(key)) continue
-    const value = parseWritten(unicode(text.slice(start, end)))
+  let isLong = false
+  for (const { key, start, end } of all) {
+    if (told[kind].has(key)) continue
+    const written = unicode(text.slice(start, end))
+    isLong ||= written.length > longestRead
+    const value = written.length > longestRead ? new RawJson(written) : parseWritten(written)
     const shown = key === '_meta' && isObject(value) ? unusualIn(value) : value
     if (shown !== undefined) put(left, key, shown)
   }
   if (Object.keys(left).length === 0) return null
+  if (isLong) return stringifyRaw(asWritten(left))
   try {
     return canonicalize(left)
   } catch {
@@ -70,6 +94,7 @@ function saysNoMore(value: unknown): boolean {
 /** With its numbers as they are written. */
 function asWritten(value: unknown): unknown {
   if (value instanceof WrittenNumber) return new RawJson(value.written)
+  if (value instanceof RawJson) return value
   if (Array.isArray(value)) return value.map(asWritten)
   if (!isObject(value)) return value
   const all: Record<string, unknown> = {}
@@ -82,4 +107,8 @@ const put = (object: object, key: string, value: unknown): void =>
   void Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
 
 const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof WrittenNumber)
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !(value instanceof WrittenNumber) &&
+  !(value instanceof RawJson)

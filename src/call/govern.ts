@@ -1,7 +1,7 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { Together, wholeTurnMs } from '../lib/together.ts'
 import { admissionOf, leaseAskOf } from './admission.ts'
-import { besideArguments } from './beside.ts'
+import { withBeside } from './beside.ts'
 import { digestOf, sentDigest } from './canonical.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import { isStill } from './decide.ts'
@@ -135,8 +135,7 @@ class Passage implements Told {
     expectReadAlike(proposal)
     const bound = { identity, argumentsDigest, bytesDigest, policyVersion, trustEpoch: trust.epoch }
     const again = repeatDigest(proposal.bytes, proposal.evidence)
-    const beside = proposal.kind === 'tool' ? besideArguments(proposal.evidence) : null
-    const shown = beside === null ? text : `${text} and beside it ${beside}`
+    const shown = (): string => withBeside(text, proposal.kind, proposal.evidence)
     const question = { ...proposal, ...bound, repeatDigest: again, text: shown, reason }
     const given = await ports.approver.ask(question, this.#waiting)
 

@@ -64,8 +64,8 @@ export interface ApprovalQuestion {
   readonly session: string
   readonly policyVersion: string
   readonly trustEpoch: number
-  /** Canonical arguments, whole, and what else a call says to its server */
-  readonly text: string
+  /** Canonical arguments, whole, and what else a call says to its server; made where there is somebody to read it */
+  readonly text: () => string
   readonly reason: string
 }
 

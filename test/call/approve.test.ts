@@ -165,7 +165,7 @@ describe('what an operator reads', () => {
 
   test('is at most 200 characters in the summary, a beginning in the list, and whole on request', async () => {
     const text = `{"content":"${'x'.repeat(499)}😀${'y\u200b'.repeat(300_000)}"}`
-    const answer = approvals.ask({ ...question, text }, { signal: never })
+    const answer = approvals.ask({ ...question, text: () => text }, { signal: never })
     const [pending] = approvals.pending()
     expect(pending?.summary).toHaveLength(200)
     expect(pending?.text).toBe(text.slice(0, 513))
@@ -194,8 +194,8 @@ describe('what an operator reads', () => {
       reason: expect.stringContaining('uid 1000'),
     })
     const long = 'x'.repeat(9 * 1024 * 1024)
-    waiting.push(ask({ principal: '1001', text: long }), ask({ principal: '1001' }))
-    expect(await ask({ principal: '1001', text: long })).toMatchObject({ granted: false, by: null })
+    waiting.push(ask({ principal: '1001', text: () => long }), ask({ principal: '1001' }))
+    expect(await ask({ principal: '1001', text: () => long })).toMatchObject({ granted: false, by: null })
     expect(approvals.pending()).toHaveLength(1026)
     asking.abort()
     await Promise.all(waiting)

@@ -1,6 +1,8 @@
 // Who approves a call sees all that it says to its server.
 import { expect, test } from 'vitest'
+import { Approvals } from '../../src/call/approve.ts'
 import { besideArguments } from '../../src/call/beside.ts'
+import { approvalQuestion } from '../support/approval-question.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
@@ -37,7 +39,39 @@ test.each([
     '{"größe":"ü","inputResponses":"[not recorded]"}',
   ],
 ])('beside the arguments of %s: %j', (evidence, beside) => {
-  expect(besideArguments(evidence)).toBe(beside)
+  expect(besideArguments('tool', evidence)).toBe(beside)
+})
+
+test.each([
+  ['{"uri":"a","_meta":{"x":1}}', null], // of which all is its arguments
+  [
+    '{"notifications":{"resourceSubscriptions":["a"]},"_meta":{"x":1,"progressToken":1}}',
+    '{"_meta":{"x":1}}',
+  ],
+  ['{"notifications":{"resourceSubscriptions":["a"]}}', null],
+])('beside the things that are asked about in %s: %j', (evidence, beside) => {
+  expect(besideArguments('method', evidence)).toBe(beside)
+})
+
+test('what is long is shown as it is written', () => {
+  const long = `[${'9007199254740993,'.repeat(10_000)}1]`
+  const meta = `{"a":1.0,"b":${long}}`
+  const said = besideArguments('tool', `{"name":"x","_meta":${meta},"z":"\\u0064"}`)
+  expect(said === `{"_meta":${meta},"z":"d"}`).toBe(true) // which is too long to be shown where it fails
+})
+
+test('nothing is made to be read where nobody listens', async () => {
+  const approvals = new Approvals({
+    limits: () => ({ waitMs: 1000, ttlMs: 1000 }),
+    now: () => 0,
+    listeners: () => 0,
+    tell: () => undefined,
+  })
+  const text = (): string => {
+    throw new Error('made')
+  }
+  const signal = new AbortController().signal
+  expect(await approvals.ask({ ...approvalQuestion, text }, { signal })).toMatchObject({ granted: false })
 })
 
 async function asking(params: object): Promise<HostEnd> {

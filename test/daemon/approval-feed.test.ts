@@ -59,7 +59,7 @@ function arrange(): {
         session: 's-1',
         policyVersion: 'v1',
         trustEpoch: 0,
-        text: '{}',
+        text: () => '{}',
         reason: 'rules[1] asks',
       }
       void approvals.ask(question, { signal: never })

@@ -12,6 +12,6 @@ export const approvalQuestion: ApprovalQuestion = {
   session: 's-1',
   policyVersion: 'v1',
   trustEpoch: 0,
-  text: '{"path":"/workspace/a"}',
+  text: () => '{"path":"/workspace/a"}',
   reason: 'sallyport.yaml rules[1] asks',
 }
