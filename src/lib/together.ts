@@ -8,6 +8,8 @@ export const wholeTurnMs = 20
 
 /** How many steps are taken before the clock is looked at again, which takes a hundredth of what a call does. */
 const stepsALook = 4
+/** Where so many took longer, ms, it is looked at behind each */
+const dearMs = 1
 
 /** Takes a step for all that came in one turn of the event loop, in their order, once the turn's own work is done. */
 export class Together {
@@ -16,6 +18,8 @@ export class Together {
   #waiting: Step[] = []
   /** Whose each of them is */
   #whose: unknown[] = []
+  /** What earlier turns have left, by party; the one whose turn it is comes first */
+  readonly #left = new Map<unknown, Queue>()
   /** The next turn takes what an earlier one has left */
   #isLeft = false
 
@@ -46,57 +50,98 @@ export class Together {
     const [waiting, whose] = [this.#waiting, this.#whose]
     this.#waiting = []
     this.#whose = []
-    const endMs = forMs === Infinity ? Infinity : performance.now() + forMs
-    let failed: { readonly thrown: unknown } | null = null
+    const isOver = forMs === Infinity ? never : clockOf(forMs)
+    const failures = new Failures(this.#failed)
     let taken = 0
-    for (const step of waiting) {
-      if (taken % stepsALook === 0 && taken > 0 && endMs < Infinity && performance.now() >= endMs) break
-      taken += 1
-      try {
-        step()
-      } catch (thrown) {
-        if (this.#failed === null) failed ??= { thrown }
-        else this.#failed(thrown)
-      }
+    if (this.#left.size === 0)
+      while (taken < waiting.length && !isOver()) failures.of(waiting[taken++] as Step)
+    for (; taken < waiting.length; taken++) this.#queue(waiting[taken] as Step, whose[taken])
+    while (this.#left.size > 0 && !isOver()) failures.of(this.#next())
+    if (this.#left.size > 0 && !this.#isLeft) {
+      this.#isLeft = true
+      setImmediate(() => this.#goOn())
     }
-    if (taken < waiting.length) this.#leave(waiting.slice(taken), whose.slice(taken))
-    if (failed !== null) throw failed.thrown
-  }
-
-  /** What the steps of this turn have added comes behind. */
-  #leave(left: readonly Step[], whose: readonly unknown[]): void {
-    const steps = [...left, ...this.#waiting]
-    const places = byTurns([...whose, ...this.#whose])
-    this.#waiting = places.flatMap(({ place }) => steps[place] ?? [])
-    this.#whose = places.map(({ party }) => party)
-    if (!this.#isLeft) setImmediate(() => this.#goOn())
-    this.#isLeft = true
+    failures.tell()
   }
 
   #goOn(): void {
     this.#isLeft = false
     this.#take(this.#turnMs)
   }
+
+  #queue(step: Step, whose: unknown): void {
+    const queue = this.#left.get(whose)
+    if (queue === undefined) this.#left.set(whose, { steps: [step], next: 0 })
+    else queue.steps.push(step)
+  }
+
+  /** The step of the party whose turn it is, which then waits for all others. */
+  #next(): Step {
+    const [whose, queue] = firstOf(this.#left)
+    this.#left.delete(whose)
+    const step = queue.steps[queue.next++] as Step
+    if (queue.next < queue.steps.length) this.#left.set(whose, queue)
+    return step
+  }
 }
 
-/** The places of a list of parties in an order in which each party has one, then each that has more another, and so on. */
-function byTurns(
-  parties: readonly unknown[],
-): readonly { readonly place: number; readonly party: unknown }[] {
-  const seen = new Map<unknown, number>()
-  return parties
-    .map((party, place) => {
-      const round = seen.get(party) ?? 0
-      seen.set(party, round + 1)
-      return { place, party, round }
-    })
-    .toSorted((one, other) => one.round - other.round)
+function firstOf(left: ReadonlyMap<unknown, Queue>): readonly [unknown, Queue] {
+  for (const entry of left) return entry
+  throw new Error('nothing is left')
+}
+
+const never = (): boolean => false
+
+/** Asked before each step: whether the steps have had their time. */
+function clockOf(forMs: number): () => boolean {
+  let lookedMs = performance.now()
+  const endMs = lookedMs + forMs
+  let unseen = 0
+  let look = 1
+  let isOver = false
+  return () => {
+    if (isOver || unseen++ < look) return isOver
+    const nowMs = performance.now()
+    look = nowMs - lookedMs > dearMs ? 1 : stepsALook
+    unseen = 1
+    lookedMs = nowMs
+    return (isOver = nowMs >= endMs)
+  }
+}
+
+/** What is told of steps that throw: each at once, or the first when all are taken. */
+class Failures {
+  readonly #failed: ((thrown: unknown) => void) | null
+  #first: { readonly thrown: unknown } | null = null
+
+  constructor(failed: ((thrown: unknown) => void) | null) {
+    this.#failed = failed
+  }
+
+  of(step: Step): void {
+    try {
+      step()
+    } catch (thrown) {
+      if (this.#failed === null) this.#first ??= { thrown }
+      else this.#failed(thrown)
+    }
+  }
+
+  tell(): void {
+    if (this.#first !== null) throw this.#first.thrown
+  }
 }
 
 type Step = () => void
 
+/** The steps of one party, of which those before `next` are taken. */
+interface Queue {
+  readonly steps: Step[]
+  next: number
+}
+
 interface Options {
   readonly failed: ((thrown: unknown) => void) | null
-  /** How long the steps of one turn may take together, ms; the clock is looked at behind every fourth */
+  /** How long the steps of one turn may take together, ms */
   readonly turnMs: number
 }

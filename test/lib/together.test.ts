@@ -62,7 +62,7 @@ test('steps that take long leave others their turns, and all are taken, in their
   while (done.length < 20) await turn()
   seen.stop()
   expect(done).toEqual(Array.from({ length: 20 }, (_, one) => one))
-  expect(new Set(turnOf).size).toBe(5)
+  expect(new Set(turnOf).size).toBe(10)
 })
 
 test('one that fails after its turn is told of as well, and who needs all has all of it', async () => {
@@ -76,7 +76,7 @@ test('one that fails after its turn is told of as well, and who needs all has al
       done.push(one)
     })
   await Promise.resolve()
-  expect(done).toEqual([0, 1, 2, 3])
+  expect(done).toEqual([0, 1])
   steps.now()
   expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11])
   expect(told).toEqual([new Error('nine')])
@@ -100,7 +100,7 @@ test('who has one step waits for one of each other, however many those have', as
   await turn()
   add('d', 1)
   while (done.length < 28) await turn()
-  expect(done.slice(0, 4)).toEqual(['a', 'a', 'a', 'a']) // of one turn before anybody knew
+  expect(done[0]).toBe('a')
   expect(done.indexOf('c')).toBeLessThan(8)
   expect(done.indexOf('d')).toBeLessThan(16)
   expect(done.lastIndexOf('b')).toBeLessThan(22)
