@@ -191,7 +191,9 @@ export class Approvals implements Approver {
 
   /** Ends every standing approval that `which` says yes to, and every question, which `end` answers: returns their ids. */
   void(
-    which: (approval: Pick<StandingApproval, 'identity' | 'principal' | 'session'>) => boolean,
+    which: (
+      approval: Pick<StandingApproval, 'identity' | 'principal' | 'session' | 'policyVersion'>,
+    ) => boolean,
     { by, reason }: QuestionEnd = { by: null, reason: 'what was to be approved has changed' },
   ): readonly string[] {
     const ended = new Set(this.#end(which, { by, reason }))

@@ -33,7 +33,7 @@ import { concealed, concealing, discreet, redactorWith } from './redactor.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { ourselves } from './ourselves.ts'
 import { expectKept } from './kept.ts'
-import { narrowing, policyUnder } from './governance/policy.ts'
+import { narrowing, policyUnder, policyVersionOf } from './governance/policy.ts'
 import { Launches } from './launches.ts'
 import { restoreRegistered } from './methods/registration-methods.ts'
 import { reload, reloadsOnWord } from './reload.ts'
@@ -169,7 +169,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await launches.end(governance, String(uid))
     await recordConfiguration(governance, options.settings)
     await restoreRegistered({ roster, supervisor }, log)
-    governance.endReplaced()
+    governance.endReplaced((server) => policyVersionOf(roster.current(), server))
     governance.resume()
     const peers = new PeerQuery(initPath)
     undo.push({ what: 'questions after peers', undo: async () => peers[Symbol.dispose]() })

@@ -20,9 +20,13 @@ const standing = async (client: Client): Promise<readonly string[]> =>
 async function staged() {
   const at = await place()
   const code = join(at.folder, 'code')
-  const configure = async (entry: object = {}, others: object = {}): Promise<void> => {
+  const configure = async (
+    entry: object = {},
+    others: object = {},
+    first: readonly object[] = [],
+  ): Promise<void> => {
     const plain = fixture('echo', { package: { source: code, target: '/app' }, version: '1', ...entry })
-    const rules = [{ permission: 'mcp:*:*', action: 'ask' }]
+    const rules = [...first, { permission: 'mcp:*:*', action: 'ask' }]
     await writeFile(at.config, JSON.stringify(configOf({ plain, ...others }, { rules })))
   }
   await cp(fixtures, code, { recursive: true })
@@ -44,6 +48,12 @@ test.each<[string, (stage: Staged) => Promise<void>, (stage: Staged) => Promise<
   [
     'has another version',
     ({ configure }) => configure({ version: '2' }),
+    ({ configure }) => configure(),
+    false,
+  ],
+  [
+    'is under another rule',
+    ({ configure }) => configure({}, {}, [{ permission: 'mcp:other:*', action: 'deny' }]),
     ({ configure }) => configure(),
     false,
   ],

@@ -195,13 +195,11 @@ export class Governance implements AsyncDisposable {
     if (still()) await this.recorder.record(type, { ...body, ...evidence })
   }
 
-  /** Of the approvals that outlived the last life those end whose server is gone, or another version; other code shows when it runs. */
-  endReplaced(): void {
-    const { servers } = this.#options.settings
-    this.approvals.void(({ identity }) => {
-      const server = servers.get(identity.slice(0, identity.indexOf('/')))
-      return server === undefined || !identity.includes(`@${server.version}#`)
-    })
+  /** Of the approvals that outlived the last life those end whose server is gone, or under another policy; other code shows when it runs. */
+  endReplaced(versionOf: (server: string) => string): void {
+    this.approvals.void(
+      ({ identity, policyVersion }) => policyVersion !== versionOf(identity.slice(0, identity.indexOf('/'))),
+    )
   }
 
   /** Ends all permits of a server, and says which. */
