@@ -21,11 +21,13 @@ const longestRead = 65_536
 
 type Kind = 'tool' | 'method'
 
-/** What whoever is asked about a call reads of it: its arguments in canonical form, and what else it says to its server. */
-export function withBeside(text: string, kind: Kind, evidence: string): string {
-  const beside = besideArguments(kind, evidence)
-  return beside === null ? text : `${text} and beside it ${beside}`
-}
+/** Gives what whoever is asked about a call reads of it: its arguments in canonical form, and what else it says to its server. */
+export const withBeside =
+  (text: string, { kind, evidence }: { readonly kind: Kind; readonly evidence: string }) =>
+  (): string => {
+    const beside = besideArguments(kind, evidence)
+    return beside === null ? text : `${text} and beside it ${beside}`
+  }
 
 /**
  * The other members of a call's params, in canonical form, or as they are written where there is none or they are long; null where

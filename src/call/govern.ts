@@ -7,8 +7,8 @@ import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import { isStill } from './decide.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
 import type { CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
-import { canonical, expectAccepted, expectYes, expectReadAlike, expectValid, invalid } from './expect.ts'
-import { denied, refusedAtBoundary } from './refusal.ts'
+import { canonical, expectAccepted, expectReadAlike, expectValid, expectYes, invalid } from './expect.ts'
+import { denied, refusedAtBoundary, unseen } from './refusal.ts'
 import { refuse } from './refuse.ts'
 import { repeatDigest } from './repeat.ts'
 import { isAsItWas } from './trust.ts'
@@ -83,7 +83,10 @@ class Passage implements Told {
     const { registry } = this.#ports
 
     // 1. propose: the name becomes the canonical identity of something that was accepted, or nothing happens.
-    const standing = expectAccepted(registry.standing(server.name, instance, kind, subject), proposal)
+    const found = registry.standing(server.name, instance, kind, subject)
+    const first = unseen(found, proposal)
+    if (first !== null) return first.then(() => this.propose())
+    const standing = expectAccepted(found, proposal)
 
     // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
     const text = canonical(proposal)
@@ -128,15 +131,14 @@ class Passage implements Told {
   async #approve(decided: Decided, reason: string): Promise<unknown> {
     const [proposal, ports] = [this.#proposal, this.#ports]
     const { proposed, trust, about, policyVersion } = decided
-    const { standing, text, argumentsDigest, bytesDigest } = proposed
-    const { identity } = standing
+    const { text, argumentsDigest, bytesDigest } = proposed
+    const { identity } = proposed.standing
 
     // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
     expectReadAlike(proposal)
     const bound = { identity, argumentsDigest, bytesDigest, policyVersion, trustEpoch: trust.epoch }
-    const again = repeatDigest(proposal.bytes, proposal.evidence)
-    const shown = (): string => withBeside(text, proposal.kind, proposal.evidence)
-    const question = { ...proposal, ...bound, repeatDigest: again, text: shown, reason }
+    const asked = { ...bound, repeatDigest: repeatDigest(proposal.bytes, proposal.evidence), reason }
+    const question = { ...proposal, ...asked, text: withBeside(text, proposal) }
     const given = await ports.approver.ask(question, this.#waiting)
 
     // 6. record approval: durable before anything stands on it.

@@ -78,3 +78,7 @@ function whyFailed(check: PermitCheck, { standing, outside, hold }: Obstacle): s
       return `the hold ${hold ?? ''} stands on it, which an operator ends with sallyport release ${hold ?? ''}`
   }
 }
+
+/** What is waited for before a thing is not accepted: it may not be known, or not any more since whoever lists it is gone, which says more. */
+export const unseen = ({ state }: Standing, { obstacle, comparing }: Proposal): Promise<void> | null =>
+  state === 'unaccepted' && obstacle === null ? comparing() : null

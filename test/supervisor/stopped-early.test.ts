@@ -203,3 +203,12 @@ test('sessions that share a process are answered, too, what it has of them, and 
   const outcomes = all.governed.records().filter(({ type }) => type === 'call.outcome')
   expect(outcomes).toMatchObject([{ body: { outcome: 'result' } }, { body: { outcome: 'result' } }])
 })
+
+test('a call that is stopped between its look at the server and its decision hears of the stop, not that nothing was accepted', async () => {
+  await using all = await superviseAll([serverSettings('echo.mjs', { timeouts })])
+  expect(await called(all)).toMatchObject({ type: 'output' })
+  const made = called(all)
+  const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
+  expect(await made).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
+  await gone
+})
