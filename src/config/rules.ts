@@ -44,19 +44,38 @@ function checkAddresses({ document, config }: Stating): readonly Issue[] {
     Object.entries(where).flatMap(([pointer, glob]) => {
       const normal = normalOf(glob)
       const leadsBack = /(?:^|\/)\.\.(?:\/|$)/.test(pathIn(normal))
-      if (normal === glob && !leadsBack) return []
+      const isOnUsual = isOnUsualPort(glob)
+      if (normal === glob && !leadsBack && !isOnUsual) return []
       const what = glob.includes('://') || address.test(glob) ? 'an address' : 'a path'
       const expected = `${what} as those who resolve it write it`
       const mend = leadsBack
         ? 'write where it leads: nothing with .. in it is held to match'
-        : writeInstead(glob, normal)
+        : isOnUsual
+          ? 'write a rule for each scheme: the port that one has anyway is not written'
+          : writeInstead(glob, normal)
       const said = { expected, mend }
       return [issue('ERR_CONFIG_INVALID', document, ['rules', index, 'where', pointer], said)]
     }),
   )
 }
 
+/** Of a scheme that may be several, with a port that one of them has anyway, which a resolver leaves out there. */
+function isOnUsualPort(glob: string): boolean {
+  const [, scheme = '', port = ''] = /^([^:/]*):\/\/[^/]*?:0*(\d+)(?:\/|$)/.exec(glob) ?? []
+  return (
+    /[*?]/.test(scheme) &&
+    Object.entries(usualPorts).some(([one, its]) => its === port && matchesName(scheme.toLowerCase(), one))
+  )
+}
+
+/** A part of a name that is written otherwise than it is read, and has a wildcard: what it stands for is not written so. */
+const isHalfNamed = (glob: string): boolean =>
+  (/^[^:]*:\/\/([^/]*)/.exec(glob)?.[1] ?? '')
+    .split('.')
+    .some((label) => /[*?]/.test(label) && /[^\0-\x7f]/.test(label))
+
 function writeInstead(glob: string, normal: string): string {
+  if (isHalfNamed(glob)) return 'write * for all of that part of the name, or the whole of it'
   const isAddress = normal.includes('://')
   const says = isAddress ? (/^[^:]*:\/\/(?!\/$)[^=&#]*(?:\/|$)/.test(normal) ? normal : '') : normal
   if (/^[./]*\**$/.test(says) && !glob.startsWith('/'))
@@ -75,18 +94,30 @@ const address = /^([a-z*?][a-z\d+.*?-]*):(\S.*)$/is
  * other text is what it is.
  */
 function normalOf(glob: string): string {
-  const [, name = '', rest = ''] = address.exec(glob) ?? []
+  const [, name = '', written = ''] = address.exec(glob) ?? []
   const isSpecial = special.test(name)
+  const isMaybe = /[*?]/.test(name) && written.startsWith('//')
+  const rest = isSpecial || isMaybe ? slashed(written) : written
   if (!isSpecial && !rest.startsWith('//')) return pathOf(glob)
   const scheme = name.toLowerCase()
   if (rest.startsWith('**')) return `${scheme}:${rest}`
   if (!rest.startsWith('//'))
     return normalOf(`${scheme}://${scheme === 'file' ? '/' : ''}${rest.replace(/^\/+/, '')}`)
   const [, authority = '', path = ''] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? []
-  const steps = isSpecial ? resolvedOf(path, scheme === 'file') : path
+  const steps = resolvedOf(
+    scheme === 'file' ? path.replace(/^\/([a-z])\|(?=\/|$)/i, '/$1:') : path,
+    scheme === 'file',
+  )
   const host = authorityOf(scheme, authority)
   if (!isSpecial || path !== '' || host.includes('**')) return `${scheme}://${host}${steps}`
   return host === '*' ? `${scheme}://**` : `${scheme}://${host}/` // a resolver writes no host without a slash behind it
+}
+
+/** To a resolver of these schemes the one is the other, as far as the path goes. */
+function slashed(text: string): string {
+  const end = text.search(/#|\?[^/?]*=/)
+  const path = end < 0 ? text : text.slice(0, end)
+  return path.replaceAll('\\', '/') + text.slice(path.length)
 }
 
 const usualPorts: Readonly<Record<string, string>> = {
@@ -108,7 +139,8 @@ function authorityOf(scheme: string, authority: string): string {
   const host = scheme === 'file' && name === 'localhost' ? '' : (found ?? plain.toLowerCase())
   const tokens = new RegExp(`${mark}(\\d+)${mark}`, 'g')
   const resolved = host.replaceAll(tokens, (token, n: string) => wildcards[Number(n) - 1] ?? token)
-  return `${user}${resolved}${port === '' || port === usualPorts[scheme] ? '' : `:${port}`}`
+  const number = port.replace(/^0+(?=\d)/, '')
+  return `${user}${resolved}${number === '' || number === usualPorts[scheme] ? '' : `:${number}`}`
 }
 
 /** Letters that a resolver leaves as they are, and of which none in the name becomes the like. */
