@@ -1,7 +1,7 @@
 // The servers that a daemon has: those of the configuration, and those that were registered or launched since.
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
-import { readsAsOwnName } from '../lib/own-name.ts'
+import { readName, readsAsOwnName } from '../lib/own-name.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import {
   expectSameProfile,
@@ -124,6 +124,13 @@ export class Roster implements Foldable {
   /** True for the name of a server that is there, or about to come, and for what reads as ours. */
   isTaken(server: string): boolean {
     return this.#roll.servers.has(server) || this.#expected.has(server) || readsAsOwnName(server)
+  }
+
+  /** Another server's name that a person could take this one for, or null. */
+  readsAs(server: string): string | null {
+    const read = readName(server)
+    const names = [...this.#roll.servers.keys(), ...this.#expected.keys()]
+    return names.find((name) => name !== server && readName(name) === read) ?? null
   }
 
   /** What was registered and is not in the configuration, which wins where both name a server. */

@@ -128,6 +128,12 @@ test.each(['/proc', '/usr/lib/app', '/home/user', '/sallyport'])(
   },
 )
 
+test.each(['Base', 'BASE', 'basE'])('nor is one that reads as that of another server: %s', async (server) => {
+  const { error } = await launch(server)
+  expect(error?.data.code).toBe('ERR_SERVER_EXISTS')
+  expect(error?.message).toContain(`the name ${server} reads as base, which is taken`)
+})
+
 test('a name that the operator’s server had stays that one’s, with what was accepted under it', async () => {
   expect((await echo('base')).error).toBeUndefined()
   await reload({})

@@ -121,6 +121,7 @@ async function launch(
   signal.throwIfAborted()
   launchEntry(roster.settings, launched) // or hosts may launch nothing
   if (roster.isTaken(name) || isOperators(ports, name)) throw taken(name)
+  expectUnlike(roster, name)
   expectRoom(ports, name, caller)
   using _kept = roster.expect(name, launched.owner)
   const paths = code === undefined ? [] : [code.source, ...(code.with ?? [])]
@@ -134,6 +135,7 @@ async function launch(
       while (roster.goingOver !== null) await roster.goingOver
       expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
       signal.throwIfAborted()
+      expectUnlike(roster, name)
       if (settings === roster.current()) return await begin(ports, judged, launched, caller)
       if (roster.settings.servers.has(name) || isOperators(ports, name)) throw taken(name)
     } catch (error) {
@@ -258,8 +260,14 @@ function expectRoom({ roster, governance }: Known, name: string, { principal: { 
 const isOperators = ({ roster, governance }: Known, server: string): boolean =>
   roster.isOperators(server) || governance.ledger.knows(server)
 
-const taken = (server: string): SallyportError =>
-  new SallyportError('ERR_SERVER_EXISTS', `the name ${server} is taken; choose another`, { server })
+/** A name of a host's choice is none that whoever approves a call could take for another server's. */
+function expectUnlike(roster: Roster, server: string): void {
+  const other = roster.readsAs(server)
+  if (other !== null) throw taken(server, `reads as ${other}, which is taken`)
+}
+
+const taken = (server: string, how = 'is taken'): SallyportError =>
+  new SallyportError('ERR_SERVER_EXISTS', `the name ${server} ${how}; choose another`, { server })
 
 /** What was halted stays halted, whatever its next name is: for its own principal, or for all where it was the operator's. */
 function expectNotQuarantined(
