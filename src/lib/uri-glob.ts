@@ -59,7 +59,7 @@ export function matchesUri(glob: string, value: string, effort: Effort = { left:
   return !verdict && spellings.some((text) => matchesPath(glob, text, effort) !== false) ? null : verdict
 }
 
-const known = rememberedOf((_: Effort) => new Map<string, Reading | null>())
+const known = rememberedOf<Effort, Map<string, Reading | null>>(() => new Map())
 
 /** Once for all that is compared by one effort; null also where it takes more than is left. */
 function readWithin(effort: Effort, value: string): Reading | null {
