@@ -71,6 +71,21 @@ test('it passes as it came where elicitation is on and the host opens addresses'
   expect(host.lines).toContain(`{"jsonrpc":"2.0","id":1,"error":${errorOf('"code":-32042')}}`)
 })
 
+const one = (more: string): string => `"code":-32042,"message":"go","data":{"elicitations":[{${more}}]}`
+test.each([
+  ['two addresses', one(`"mode":"url","elicitationId":"e","url":"https://good/","Url":"${address}"`)],
+  ['an address twice', one(`"mode":"url","elicitationId":"e","url":"https://good/","url":"${address}"`)],
+  ['no mode', one(`"elicitationId":"e","url":"${address}"`)],
+  ['a form', one(`"mode":"form","message":"${address}","requestedSchema":{"type":"object","properties":{}}`)],
+  ['two lists', `${one('"mode":"url"').slice(0, -1)},"Elicitations":[{"mode":"url","url":"${address}"}]}`],
+  ['data twice', `${one('"mode":"url"')},"data":{"elicitations":[{"mode":"url","url":"${address}"}]}`],
+])('what hosts could read as another address is told to none: %s', async (_what, error) => {
+  await using host = await shaking(on)
+  await ask(host, 1, 'tools/call', `"error":{${error}}`)
+  expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+  expect(host.lines.join('\n')).not.toContain(address)
+})
+
 const missing = { code: 'ERR_METHOD_REFUSED' }
 const undeclared = 'the host did not declare capabilities.elicitation.url'
 

@@ -1,8 +1,17 @@
 // Whether what a person would be asked is one question to every host: readers differ in which of two keys counts, and in which are one.
-import { decodeString, JsonScanError, type Member, members, type Span } from '../../lib/json-scan.ts'
+import {
+  decodeString,
+  elements,
+  JsonScanError,
+  type Member,
+  members,
+  type Span,
+} from '../../lib/json-scan.ts'
 import { confusable, type Spellings, spellings } from '../../lib/key-folding.ts'
 import { printable } from '../message/unavailable.ts'
 
+const errorIn = spellings(['code', 'message', 'data'])
+const dataIn = spellings(['elicitations'])
 const askedIn = spellings(['mode', 'message', 'url', 'elicitationId', 'requestedSchema'])
 const formIn = spellings(['type', 'properties', 'required'])
 const fieldIn = spellings(['type', 'title', 'description', 'format', 'properties', 'items'])
@@ -25,6 +34,41 @@ export function readTwoWays(text: string, params: Span | null): string | null {
     return `its params can't be read in one way: ${printable(thrown.message)}`
   }
 }
+
+/**
+ * The same of an error that sends a person to addresses: each in it is one address, to be opened. `error` are its members, of which
+ * one may stand twice.
+ */
+export function sendsTwoWays(text: string, error: readonly Member[]): string | null {
+  if (new Set(error.map(({ key }) => key)).size < error.length) return 'its error has a key twice'
+  try {
+    const found = spelt(error, errorIn)
+    return found ?? sendsIn(text, error.find(({ key }) => key === 'data') ?? null)
+  } catch (thrown) {
+    if (!(thrown instanceof JsonScanError)) throw thrown
+    return `its error can't be read in one way: ${printable(thrown.message)}`
+  }
+}
+
+function sendsIn(text: string, data: Span | null): string | null {
+  if (!isObject(text, data)) return null
+  const found = members(text, data.start, data.end, { unique: true, bounded: true })
+  const list = found.find(({ key }) => key === 'elicitations')
+  const unclear = spelt(found, dataIn)
+  if (unclear !== null || list === undefined || text.charCodeAt(list.start) !== 91) return unclear
+  for (const one of elements(text, list.start, list.end, { bounded: true })) {
+    const why = isObject(text, one) ? (readTwoWays(text, one) ?? notSent(text, one)) : null
+    if (why !== null) return why
+  }
+  return null
+}
+
+const notSent = (text: string, { start, end }: Span): string | null =>
+  members(text, start, end, { bounded: true }).some(
+    ({ key, ...at }) => key === 'mode' && /^"url"$/.test(text.slice(at.start, at.end)),
+  )
+    ? null
+    : 'it asks by an error for something else than that an address is opened'
 
 function readInForm(text: string, form: readonly Member[]): string | null {
   const unclear = spelt(form, formIn)

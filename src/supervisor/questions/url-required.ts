@@ -12,6 +12,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Response } from '../message/envelope.ts'
 import type { Declared } from './declared.ts'
 import { whyNotHost } from './server-may.ts'
+import { sendsTwoWays } from './two-ways.ts'
 
 const urlElicitationRequired = -32042
 
@@ -19,16 +20,17 @@ type Asker = Pick<ServerSettings, 'trust' | 'elicitation' | 'sampling'>
 
 /**
  * Why a host does not hear of the address to which an answer sends a person, by an error or by what a task came to: the server
- * may ask a person for nothing, or the host did not declare that it opens addresses. Null where it does, and for all other answers.
+ * may ask a person for nothing, the host did not declare that it opens addresses, or hosts could read other ones. Null where it does,
+ * and for all other answers.
  */
 export const whyNotSent = (
   server: Asker,
   { text, error, result }: Pick<Response, 'text' | 'error' | 'result'>,
   declared: () => Declared,
-): string | null =>
-  (error !== null && sendsToAddress(text, error)) || (result !== null && failedSo(text, result))
-    ? whyNotHost(server, declared, 'elicitation', { mode: 'url' })
-    : null
+): string | null => {
+  const sending = error === null ? [] : sendingOf(text, error)
+  return whyNot(server, text, [...sending, ...(result === null ? [] : failedIn(text, result))], declared)
+}
 
 /** The same of what a notification says of a task. */
 export const whyNotTold = (
@@ -36,8 +38,26 @@ export const whyNotTold = (
   text: string,
   params: Member,
   declared: () => Declared,
-): string | null =>
-  failedSo(text, params) ? whyNotHost(server, declared, 'elicitation', { mode: 'url' }) : null
+): string | null => whyNot(server, text, failedIn(text, params), declared)
+
+/** Members of an error that sends a person to addresses; null of what can't be read, which may */
+type Sending = readonly Member[] | null
+
+function whyNot(
+  server: Asker,
+  text: string,
+  sending: readonly Sending[],
+  declared: () => Declared,
+): string | null {
+  if (sending.length === 0) return null
+  const why = whyNotHost(server, declared, 'elicitation', { mode: 'url' })
+  if (why !== null) return why
+  for (const error of sending) {
+    const unclear = error === null ? null : sendsTwoWays(text, error)
+    if (unclear !== null) return unclear
+  }
+  return null
+}
 
 /** Members of nearly every result; none of them is an error, however it is read */
 const harmless: ReadonlySet<string> = new Set([
@@ -52,19 +72,20 @@ const harmless: ReadonlySet<string> = new Set([
 const digits = /3[._]*2[._]*0[._]*4[._]*(?:2|1[._]*9)|\\u00/
 
 /**
- * True for a task, or a list of them, of which one ended with such an error, and for a list that is too long to be looked at. A list
- * in a list is none: with each level the rest of the text would be read once more.
+ * The errors of a task, or of a list of them, that are such; what is too long to be looked at may be one. A list in a list is none: with
+ * each level the rest of the text would be read once more.
  */
-const failedSo = (text: string, { start, end, inner }: Member): boolean => {
-  if (inner.every(({ key }) => harmless.has(key)) || !digits.test(text.slice(start, end))) return false
-  const isFailed = (member: Member): boolean => foldKey(member.key) === 'error' && holdsAddress(text, member)
-  const holdsFailed = (member: Member): boolean =>
-    foldKey(member.key) === 'tasks' && listed(text, member).some((task) => task.inner.some(isFailed))
+const failedIn = (text: string, { start, end, inner }: Member): readonly Sending[] => {
+  if (inner.every(({ key }) => harmless.has(key)) || !digits.test(text.slice(start, end))) return []
+  const failed = (member: Member): readonly Sending[] =>
+    foldKey(member.key) === 'error' ? sendingAt(text, member) : []
+  const listedFailed = (member: Member): readonly Sending[] =>
+    foldKey(member.key) === 'tasks' ? listed(text, member).flatMap((task) => task.inner.flatMap(failed)) : []
   try {
-    return inner.some((member) => isFailed(member) || holdsFailed(member))
+    return inner.flatMap((member) => [...failed(member), ...listedFailed(member)])
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
-    return true
+    return [null]
   }
 }
 
@@ -77,17 +98,20 @@ const listed = (text: string, { start, end }: Member): readonly Member[] =>
         inner: text.charCodeAt(task.start) === 123 ? members(text, task.start, task.end) : [],
       }))
 
-/** True for an error by which a host, however it reads keys, shows a person addresses to open. */
-const sendsToAddress = (text: string, { inner }: Pick<Member, 'inner'>): boolean =>
+/** The members of an error by which a host, however it reads keys, shows a person addresses to open; none of any other. */
+const sendingOf = (text: string, { inner }: Pick<Member, 'inner'>): readonly Sending[] =>
   inner.some(
     ({ key, start, end }) =>
       foldKey(key) === 'code' && codeIn(text.slice(start, end)) === urlElicitationRequired,
   )
+    ? [inner]
+    : []
 
 /** The same of a member that was not listed. */
-const holdsAddress = (text: string, { start, end }: Span): boolean =>
-  text.charCodeAt(start) === 123 &&
-  sendsToAddress(text, { inner: members(text, start, end, { bounded: 'listed' }) })
+const sendingAt = (text: string, { start, end }: Span): readonly Sending[] =>
+  text.charCodeAt(start) === 123
+    ? sendingOf(text, { inner: members(text, start, end, { bounded: 'listed' }) })
+    : []
 
 /** As lenient readers take it: a number out of a text too, and nothing of what stands behind its point. */
 const codeIn = (literal: string): number =>
