@@ -1,7 +1,7 @@
 // Asks a server what it lists: all that can be accepted of it, page by page, within bounds.
 import { hash } from 'node:crypto'
 import { SallyportError } from '../../errors.ts'
-import { isReadable, readAnswer } from '../message/read-answer.ts'
+import { isReadable, readAnswer, readPage } from '../message/read-answer.ts'
 import { printable } from '../message/unavailable.ts'
 import { inTurns } from '../../lib/in-turns.ts'
 import { allIn, listIn, parseOneWay } from '../../lib/one-way.ts'
@@ -33,6 +33,8 @@ const maxLength = 8_388_608
 const maxRest = 1024
 /** A version beyond so many characters is known by its digest */
 const maxVersion = 128
+/** Of a tool that is longer nobody looks at what it is, however much of it is written as escapes, characters */
+const longestTool = 6 * 262_144
 const methodNotFound = -32601
 
 /** Reads what of the handshake's result says who the server is. */
@@ -106,7 +108,7 @@ interface Listed {
 function* toolsIn(listed: readonly string[]): Generator<Listed> {
   for (const text of listed)
     yield {
-      tool: parseOneWay(text),
+      tool: text.length > longestTool ? null : parseOneWay(text),
       names: allIn(text, 'name').map((said): unknown => JSON.parse(said)),
     }
 }
@@ -189,8 +191,7 @@ async function listAll(request: Request, { method, member, limit, cut }: List): 
     length += answer.result.raw.length
     if (length > maxLength)
       throw new SallyportError('ERR_RESULT_TOO_LARGE', `${method} gave more than ${maxLength} characters`)
-    const { nextCursor } = asRecord(readAnswer(method, answer.result.raw))
-    const listed = listIn(answer.result.raw, member)
+    const { listed, nextCursor } = await readPage(method, answer.result.raw, member)
     if (listed === null)
       throw new SallyportError('ERR_SERVER_PROTOCOL', `${method} gave no list of ${member}`)
     const room = limit - all.length

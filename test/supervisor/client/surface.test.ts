@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { RawJson } from '../../../src/lib/raw-json.ts'
 import { meet } from '../../../src/supervisor/client/handshake.ts'
 import { Compared, entriesIn, readSurface } from '../../../src/supervisor/client/surface.ts'
+import { readPage } from '../../../src/supervisor/message/read-answer.ts'
 import { serverSettings } from '../../support/server-settings.ts'
+import { turns } from '../../support/turns.ts'
 
 /** A server whose `prompts` never end, in pages of that many characters. */
 function endless(characters: number) {
@@ -74,4 +76,31 @@ test('nor such an introduction', async () => {
   await expect(meet(serverSettings('echo.mjs'), request, null)).rejects.toMatchObject({
     code: 'ERR_SERVER_PROTOCOL',
   })
+})
+
+test('a long page is read in turns of its own, to where the next one begins', async () => {
+  const listed = Array.from({ length: 40 }, (_, n) => `{"name":"é${n}","x":"${'y'.repeat(100_000)}"}`)
+  const seen = turns()
+  const page = await readPage('tools/list', `{"tools":[${listed.join(' , ')}],"nextCursor":"ü"}`, 'tools')
+  seen.stop()
+  expect(seen.count()).toBeGreaterThanOrEqual(2)
+  expect(page).toEqual({ listed, nextCursor: 'ü' })
+})
+
+test.each([
+  ['{"tools":[1, {} ,"a"]}', ['1', '{}', '"a"'], null],
+  ['{"tools":[],"nextCursor":7}', [], 7],
+  ['{"tools":[],"tools":[1],"nextCursor":"a","nextCursor":"b"}', null, 'b'],
+  ['{"tools":{}}', null, null],
+  ['[]', null, null],
+])('of a page as %s', async (json, listed, nextCursor) => {
+  expect(await readPage('tools/list', json, 'tools')).toEqual({ listed, nextCursor })
+})
+
+test('what is too long to be looked at is no tool, and is not read', async () => {
+  const raw = `{"tools":[{"name":"long","x":"${'y'.repeat(1_600_000)}"},{"name":"short"}]}`
+  const request = async () => ({ kind: 'result' as const, result: new RawJson(raw) })
+  const introduction = { capabilities: { tools: {} }, instructions: null, version: null }
+  const { tools } = await readSurface(request, introduction, 100)
+  expect(Object.fromEntries(tools)).toEqual({ long: null, short: { name: 'short' } })
 })
