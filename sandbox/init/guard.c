@@ -93,12 +93,12 @@ static void say_busy(int fd, const char *word) {
 }
 
 // Returns whether the lock is ours; its file then names the daemon, for whoever comes second.
-static bool take_lock(struct lock lock, const char *runtime_dir) {
+static bool take_lock(struct lock lock, const char *directory, const char *runtime_dir) {
   char holder[PATH_BYTES + 16];
   if (!take(lock.directory, true) || !take(lock.file, false)) return false;
   int length = snprintf(holder, sizeof holder, "%d %s\n", getppid(), runtime_dir);
   if (ftruncate(lock.file, 0) != 0 || pwrite(lock.file, holder, (size_t)length, 0) != length)
-    die("guard", "daemon.lock", errno);
+    die("guard", directory, errno);
   return true;
 }
 
@@ -197,7 +197,7 @@ int guard_main(int argc, char **argv) {
   static const char *const words[2] = {"busy", "busy-state"};
   for (int index = 0; index < argc; index++) {
     locks[index] = is_passed ? passed_lock(index, argv[index]) : open_lock(argv[index]);
-    if (take_lock(locks[index], argv[0])) continue;
+    if (take_lock(locks[index], argv[index], argv[0])) continue;
     let_go_of(locks, index); // before it is said: who hears it may take them at once
     say_busy(locks[index].file, words[index]);
     return 1;

@@ -252,9 +252,8 @@ describe('a disk', () => {
       ]
       const { stderr } = await promisify(execFile)('unshare', args, { env: at.env, cwd: at.folder })
       const said = stderr.split('\n').filter((line) => line.includes('ERR_') || line.startsWith('status'))
-      const full = expect.stringMatching(
-        /could not be started: .*daemon\.lock: No space left.*\(ERR_SHORTAGE\)$/,
-      )
+      const where = `guard: ${at.stateDir}(/run-\\w+)?: No space left`
+      const full = expect.stringMatching(new RegExp(`could not be started: .*${where}.*\\(ERR_SHORTAGE\\)$`))
       expect(said).toEqual([full, 'status 1', full, 'status 1'])
       await endServe(await serve(at))
     },
