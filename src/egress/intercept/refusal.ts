@@ -48,6 +48,6 @@ export const refuseBare = (client: Duplex, { status, message }: Refusal): void =
     return
   }
   client.end(
-    `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain\r\nContent-Length: ${message.length + 1}\r\nConnection: close\r\n\r\n${message}\n`,
+    `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain\r\nContent-Length: ${Buffer.byteLength(message) + 1}\r\nConnection: close\r\n\r\n${message}\n`,
   )
 }

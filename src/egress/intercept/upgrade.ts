@@ -51,6 +51,8 @@ export const passUpgrade = async (
   // Two pipelines listen to each, which is more than Node takes for no leak
   for (const end of [client, socket]) end.setMaxListeners(30)
   const mask = redactingFrames(redactor)
+  // What came with the answer may fail it before the pipeline listens, or behind it where the client has gone: whoever waits is told.
+  mask.on('error', () => undefined)
   if (first.length > 0) mask.write(first)
   const watch = (): LeakWatch => context.swap.watch(context.target, 'counts')
   const looked = watchedFrames([watch(), watch()])

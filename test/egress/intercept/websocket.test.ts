@@ -1,10 +1,17 @@
 // Websockets to a host that carries a credential: upgraded where the entry lists it, and looked through both ways.
 import { createHash, randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { interceptLimits } from '../../../src/egress/intercept/limits.ts'
+import { passUpgrade } from '../../../src/egress/intercept/upgrade.ts'
+import { Refusal, refuseBare } from '../../../src/egress/intercept/refusal.ts'
+import { Upstream } from '../../../src/egress/intercept/upstream.ts'
 import { eventually } from '../../support/eventually.ts'
 import { intercepted, otherToken, talk, token, until } from '../../support/intercepted.ts'
+import { host as wireHost, leased, Wire } from '../../support/intercepted-wire.ts'
 
 type Way = Awaited<ReturnType<typeof intercepted>>
 const use = (at: Way, ...more: readonly string[]): string =>
@@ -390,4 +397,62 @@ describe('a websocket', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 403 /)
     expect(at.log.dialled).toBe(0)
   })
+})
+
+test('a host whose first frame is none, while its client has gone, ends nothing but the connection', async () => {
+  const { secrets, placeholder } = await leased()
+  const agreed = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'
+  const wire: Wire = new Wire(() =>
+    setImmediate(() => wire.push(Buffer.from(`${agreed}\xff\xff\xff\xff`, 'latin1'))),
+  )
+  using upstream = new Upstream(wire as unknown as Socket, interceptLimits, () => undefined)
+  const head = {
+    host: wireHost,
+    port: 80,
+    isTls: false,
+    credentialHeaders: ['authorization'],
+    mayUpgrade: true,
+    mostHeaders: 200,
+  }
+  const context = {
+    target: { host: wireHost, port: 80 },
+    head,
+    fillsBodies: false,
+    swap: secrets.swap,
+    redactor: secrets.redactor,
+    limits: interceptLimits,
+    upstream: async () => upstream,
+    carry: () => undefined,
+  }
+  const rawHeaders = [
+    'Host',
+    wireHost,
+    'Connection',
+    'Upgrade',
+    'Upgrade',
+    'websocket',
+    'Authorization',
+    placeholder,
+  ]
+  const given = { method: 'GET', url: '/', httpVersion: '1.1', rawHeaders } as IncomingMessage
+  const client = new Wire().on('error', () => undefined)
+  client.destroy()
+  const uncaught: unknown[] = []
+  const note = (error: unknown): void => void uncaught.push(error)
+  process.on('uncaughtException', note)
+  try {
+    await expect(passUpgrade(context, given, client, Buffer.alloc(0))).rejects.toThrow()
+    await turn()
+  } finally {
+    process.off('uncaughtException', note)
+  }
+  expect(uncaught).toEqual([])
+})
+
+test('a refusal is as long as it says, to the byte', () => {
+  const client = new Wire()
+  refuseBare(client, new Refusal(502, 'answer', 'the host’s answer'))
+  const [, length = '', body = ''] =
+    /Content-Length: (\d+)[^]*?\r\n\r\n([^]*)$/.exec(client.written.toString('latin1')) ?? []
+  expect(Number(length)).toBe(body.length)
 })
