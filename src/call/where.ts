@@ -1,5 +1,5 @@
 // Whether a rule's conditions hold for some arguments, where it can be told at all.
-import { type Effort, isPlainPath } from '../lib/glob.ts'
+import type { Effort } from '../lib/glob.ts'
 import { foldKey, longestOf } from '../lib/key-folding.ts'
 import { matchesPlainly } from '../lib/path-glob.ts'
 import { matchesUri } from '../lib/uri-glob.ts'
@@ -85,8 +85,7 @@ function matches(glob: string, value: string, effort: Effort): boolean | null {
   const isUri = glob.includes('://')
   effort.left -= 8 + value.length / 8
   if (effort.left < 0) return null
-  if (!isUri) return matchesPlainly(glob, value, effort)
-  return isPlainPath(glob, value) ? matchesUri(glob, value, effort) : null
+  return isUri ? matchesUri(glob, value, effort) : matchesPlainly(glob, value, effort)
 }
 
 function confusableWith(

@@ -34,7 +34,11 @@ export const matchesPath = (glob: string, value: string, effort = endless): bool
 export const matchesLoosely = (glob: string, value: string, effort = endless): boolean | null =>
   match(unslashed(glob), unslashed(value), 'loose', effort)
 
-const unslashed = (text: string): string => (text.endsWith('/') ? text.replace(/(?<=[^/])\/+$/, '') : text)
+function unslashed(text: string): string {
+  let end = text.length
+  while (end > 0 && text[end - 1] === '/') end--
+  return end === 0 ? text : text.slice(0, end)
+}
 
 /** True when a glob names one thing and no other. */
 export const isExact = (glob: string): boolean => !/[*?]/.test(glob)

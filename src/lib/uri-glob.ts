@@ -94,10 +94,11 @@ function readingOf(value: string, effort: Effort): Reading | null {
     if (uri === null || needless.test(spelling) || slash.test(spelling)) return null
     const isFile = uri.protocol === 'file:'
     const to = isFile ? alone : aloneElsewhere
+    const beside = isFile ? /[?#].*$/s : /#.*$/s
     const isRead =
-      [spelling, ...resolvedOf(uri)].every((text) => add(plain, text)) &&
-      add(bare, spelling.replace(isFile ? /[?#].*$/s : /#.*$/s, '')) &&
-      pathsAlone(spelling, uri).every((path) => add(to, `file://${path}`))
+      [spelling, ...resolvedOf(uri)].every(
+        (text) => add(plain, text) && add(bare, text.replace(beside, '')),
+      ) && pathsAlone(spelling, uri).every((path) => add(to, `file://${path}`))
     const alike = isRead ? alikeOf(spelling) : null
     if (alike === null) return null
     for (const text of alike) spellings.add(text)
@@ -133,7 +134,7 @@ function pathsAlone(spelling: string, { protocol, hostname, pathname }: URL): re
     .filter(
       ({ host, path: it }) => /^\/|^$/.test(it) && (protocol === 'file:' || /^(?:localhost)?$/.test(host)),
     )
-    .map((one) => one.path)
+    .flatMap((one) => [one.path, one.path.replaceAll(/\/(?:\.?\/)+/g, '/').replace(/\/\.$/, '/')])
 }
 
 /** What it is taken for by those who normalize, or drop what is not shown, before they decode or behind it; null where that can't be told. */

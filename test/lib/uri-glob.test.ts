@@ -65,6 +65,8 @@ test.each([
   ['a scheme with hosts, and none, to who takes it apart', 'http:/secret/x'],
   ['the same with an empty one', 'https:///secret/x'],
   ['the same of sockets', 'ws:/secret/x'],
+  ['no host, and a step that leads nowhere', 'http:/./secret/x'],
+  ['no host, and empty steps', 'https:////secret/x'],
 ])('what some readers take for file:///secret/x is told of nobody: %s', (_what, value) => {
   expect(matchesUri('file:///secret/**', value)).toBeNull()
 })
@@ -94,6 +96,12 @@ test.each([
   ['https://inner/a???b', 'https://inner/a%20b'],
   ['https://127.0.0.1/**', 'https://0x7f.1/a'],
   ['https://x/admin', 'https://x/admin#a'],
+  ['https://x/admin', 'https://X/admin#a'],
+  ['https://x/admin', 'https://x:443/admin#a'],
+  ['https://x/admin', 'https://x//admin#a'],
+  ['https://x/admin', 'https://x/./admin#a'],
+  ['https://x/admin', 'https://u@x/admin#'],
+  ['note://a/b', 'note://A/b#x'],
   ['https://x/admin', 'https://x/admin/'],
   ['https://x/**/admin', 'https://x/admin'],
   ['file:///etc/passwd', 'file:///etc/passwd#a'],
