@@ -79,7 +79,12 @@ export class Together {
   #next(): Step {
     const [whose, queue] = firstOf(this.#left)
     this.#left.delete(whose)
-    const step = queue.steps[queue.next++] as Step
+    const step = queue.steps[queue.next] as Step
+    queue.steps[queue.next++] = taken // or it would be kept for as long as the party has others
+    if (queue.next > mostTaken && queue.next * 2 > queue.steps.length) {
+      queue.steps.splice(0, queue.next)
+      queue.next = 0
+    }
     if (queue.next < queue.steps.length) this.#left.set(whose, queue)
     return step
   }
@@ -91,6 +96,9 @@ function firstOf(left: ReadonlyMap<unknown, Queue>): readonly [unknown, Queue] {
 }
 
 const never = (): boolean => false
+const taken: Step = () => undefined
+/** Places of steps that are taken, beyond which those are cut off that are more than half of a queue */
+const mostTaken = 64
 
 /** Asked before each step: whether the steps have had their time. */
 function clockOf(forMs: number): () => boolean {

@@ -2,6 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Together } from '../../src/lib/together.ts'
+import { collect } from '../support/collect.ts'
 import { turns } from '../support/turns.ts'
 
 const standStill = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
@@ -120,4 +121,23 @@ test('steps that add others in their own turn have no turn more for that', async
   seen.stop()
   for (const one of new Set(turnOf))
     expect(turnOf.filter((other) => other === one).length).toBeLessThanOrEqual(4)
+})
+
+test('a step that is taken is not kept, though its party always has others', async () => {
+  const steps = new Together({ turnMs: 1 })
+  const held: WeakRef<object>[] = []
+  let taken = 0
+  const add = (): void => {
+    const big = { bytes: Buffer.alloc(1024) }
+    held.push(new WeakRef(big))
+    steps.add(() => {
+      standStill(big.bytes.length / 1024)
+      if (++taken < 200) add()
+    })
+  }
+  for (let n = 0; n < 8; n++) add()
+  while (taken < 150) await turn()
+  collect()
+  await turn()
+  expect(held.slice(0, 100).filter((one) => one.deref() !== undefined)).toEqual([])
 })
