@@ -86,6 +86,16 @@ test.each([
   expect(host.lines.join('\n')).not.toContain(address)
 })
 
+test('nor is what is too long to be looked at, where a task may have failed with one', () => {
+  const failed = `{"tasks":[${'1,'.repeat(10_000)}{"error":${errorOf('"code":-32042')}}]}`
+  const line = `{"jsonrpc":"2.0","id":1,"result":${failed}}`
+  const envelope = readEnvelope(line, 0, line.length)
+  if (envelope.kind !== 'response') throw new Error('that is no response')
+  const may = serverSettings('raw-script.mjs', on)
+  const declared = () => ({ ...nothingDeclared, url: true })
+  expect(whyNotSent(may, envelope, declared)).not.toBeNull()
+})
+
 const missing = { code: 'ERR_METHOD_REFUSED' }
 const undeclared = 'the host did not declare capabilities.elicitation.url'
 

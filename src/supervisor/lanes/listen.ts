@@ -45,8 +45,8 @@ export function listenAsks({ text, params }: Request, bytes: string, evidence: s
     throw new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
   }
   for (const one of found) {
-    const isKnown = keys.exact.has(one.key) || /^(?:true|false|null)$/.test(text.slice(one.start, one.end))
-    if (!isKnown) throw unknown(`params.notifications.${one.key}`)
+    const namesNothing = /^(?:true|false|null)$/.test(text.slice(one.start, one.end))
+    if (!namesNothing && !Object.hasOwn(named, one.key)) throw unknown(`params.notifications.${one.key}`)
   }
   const asks = Object.entries(named).flatMap(([name, { subject, argument }]) =>
     listOf(text, found, name).map((value): Ask => {

@@ -31,7 +31,7 @@ export function readTwoWays(text: string, params: Span | null): string | null {
     )
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
-    return `its params can't be read in one way: ${printable(thrown.message)}`
+    return `what it says can't be read in one way: ${printable(thrown.message)}`
   }
 }
 
@@ -94,13 +94,13 @@ function objectIn(text: string, found: readonly Member[], key: string): readonly
 
 function spelt(found: readonly Member[], known: Spellings): string | null {
   if (found.length > most.members)
-    return `there are more than ${most.members} members in its params, its form or a field`
+    return `there are more than ${most.members} members in what it says, its form or a field`
   const keys = found.map(({ key }) => key)
   if (keys.some(({ length }) => length > most.key)) return `a key of it has more than ${most.key} characters`
   const key = confusable(keys, known)
   return key === null
     ? null
-    : `its params can be read in two ways: a key is ${printable(JSON.stringify(key).slice(0, 80))}`
+    : `what it says can be read in two ways: a key is ${printable(JSON.stringify(key).slice(0, 80))}`
 }
 
 /** A host that does not know a mode may take it for one that it does; without one, where an address is, for that of addresses. */

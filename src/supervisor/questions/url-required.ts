@@ -53,7 +53,8 @@ function whyNot(
   const why = whyNotHost(server, declared, 'elicitation', { mode: 'url' })
   if (why !== null) return why
   for (const error of sending) {
-    const unclear = error === null ? null : sendsTwoWays(text, error)
+    const unclear =
+      error === null ? 'what it says of tasks can’t be read in one way' : sendsTwoWays(text, error)
     if (unclear !== null) return unclear
   }
   return null

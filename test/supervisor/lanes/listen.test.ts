@@ -65,6 +65,12 @@ test.each<[string, unknown, string, RegExp]>([
     'ERR_INVALID_REQUEST',
     /notifications\.resources of .*what policy knows nothing of/,
   ],
+  [
+    'what names things where none are named',
+    { resourcesListChanged: ['file:///r'] },
+    'ERR_INVALID_REQUEST',
+    /notifications\.resourcesListChanged of .*what policy knows nothing of/,
+  ],
   ['no list', { resourceSubscriptions: 'file:///r' }, 'ERR_INVALID_REQUEST', /expected a list of texts/],
   [
     'no texts',
