@@ -30,7 +30,10 @@ export async function recordReload(
 
 /** Digest of a profile with everything that it grants. */
 export const digestOfProfile = (profile: ProfileSettings): string =>
-  hash('sha256', JSON.stringify({ ...profile, path: null, decidedAt: null }))
+  hash('sha256', JSON.stringify({ ...profile, path: null, decidedAt: null }, whereverStated))
+
+/** Which file states a grant is none of what it grants: an update of ours has its profiles elsewhere. */
+const whereverStated = (key: string, value: unknown): unknown => (key === 'file' ? undefined : value)
 
 async function recordOnce(
   { applied, recorder }: Pick<Governance, 'applied' | 'recorder'>,

@@ -9,7 +9,7 @@ export function digestOfEntry(settings: Settings, server: ServerSettings): strin
   const profile = profiles.get(server.profile)
   const uses = server.credentials.map(({ use }) => use)
   const drawnOn = {
-    server,
+    server: { ...server, file: null },
     profile: profile === undefined ? null : digestOfProfile(profile),
     command: allowedCommands.find(({ name }) => name === server.command) ?? null,
     commandPath,

@@ -80,8 +80,10 @@ const versionUnder = (digest: string, settings: Settings, server: ServerSettings
   `${digest}-${digestOfEntry(settings, server).slice(0, 16)}`
 
 /** Digest of what decides about calls, beside the servers' own entries. */
-export const digestOfPolicy = ({ rules, approval, permit, trust, tools }: Settings): string =>
-  digestOf(JSON.stringify({ rules, approval, permit, trust, tools })).slice(0, 16)
+export const digestOfPolicy = ({ rules: stated, approval, permit, trust, tools }: Settings): string => {
+  const rules = stated.map(({ origin: _, ...rule }) => rule) // wherever they are stated
+  return digestOf(JSON.stringify({ rules, approval, permit, trust, tools })).slice(0, 16)
+}
 
 const rulingOf = (settings: Settings): Ruling => ({
   settings,
