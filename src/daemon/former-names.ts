@@ -10,6 +10,10 @@ export class FormerNames implements Foldable {
     return this.#names.has(server)
   }
 
+  [Symbol.iterator](): Iterator<string> {
+    return this.#names[Symbol.iterator]()
+  }
+
   fold({ type, body }: Pick<Durable, 'type' | 'body'>): void {
     if (type === 'server.registered') this.#names.add((body as { server: string }).server)
     else if (type === 'config.applied')

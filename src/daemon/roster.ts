@@ -129,7 +129,7 @@ export class Roster implements Foldable {
   /** Another server's name that a person could take this one for, or null. */
   readsAs(server: string): string | null {
     const read = readName(server)
-    const names = [...this.#roll.servers.keys(), ...this.#expected.keys()]
+    const names = [...this.#roll.servers.keys(), ...this.#expected.keys(), ...this.formerNames]
     return names.find((name) => name !== server && readName(name) === read) ?? null
   }
 

@@ -149,7 +149,7 @@ test('a name that the operator’s server had stays that one’s, though nothing
   await at.client.call('servers/remove', { server: 'was-added' })
   await reload({ base: fixture('echo'), 'was-configured': fixture('echo') })
   await reload({ base: fixture('echo') })
-  for (const name of ['was-added', 'was-configured'])
+  for (const name of ['was-added', 'Was-added', 'was-configured', 'was-conf1gured'])
     expect((await launch(name)).error?.data.code).toBe('ERR_SERVER_EXISTS')
 })
 
