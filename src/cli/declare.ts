@@ -24,8 +24,7 @@ export function registerDeclare(program: Command): void {
         if (options.force === true && options.out === undefined)
           throw new SallyportError('ERR_USAGE', '--force replaces the file of --out FILE; say that, too')
         const result = await client.call('servers/declare', { server }, { signal })
-        const { declaration, claims, instructions, said_version: version } = result
-        const text = formatDeclaration(declaration, claims, { instructions, version })
+        const text = formatDeclaration(result.declaration, result.claims, result.instructions)
         if (options.json === true) printJson(result)
         else if (options.out === undefined) process.stdout.write(text)
         if (options.out === undefined) return

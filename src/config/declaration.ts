@@ -26,21 +26,14 @@ export async function loadDeclaration(
 }
 
 /** The same, of a value that never was a file here. */
-export function declarationOf(value: unknown, server: Granted): Readonly<Record<string, DeclaredTool>> {
-  return readDeclaration(inMemory('the declaration', value), server).tools
-}
-
-/** What a server says of itself, cleaned; null where it says nothing. */
-interface Said {
-  readonly instructions: string | null
-  readonly version: string | null
-}
+export const declarationOf = (value: unknown, server: Granted): ReturnType<typeof readDeclaration> =>
+  readDeclaration(inMemory('the declaration', value), server)
 
 /** Writes a declaration as YAML; `claims` are comments, tool -> field -> what the server said of it. */
 export function formatDeclaration(
   declaration: Declaration,
   claims: Readonly<Record<string, Readonly<Record<string, string>>>>,
-  { instructions, version }: Said = { instructions: null, version: null },
+  instructions: string | null = null,
 ): string {
   const claimAt = (at: readonly Step[]): string | null => {
     const [top, tool, field, first] = at
@@ -55,9 +48,6 @@ export function formatDeclaration(
   const head = [
     '# A draft: what the server says of itself, and the worst where it says nothing. Claims are marked.',
     `# Read it, mend it, then: sallyport accept ${declaration.server} --declaration THIS_FILE`,
-    ...(version === null
-      ? []
-      : ['# An acceptance covers the version that it says it is:', ...quoted(version)]),
     ...(instructions === null
       ? []
       : ['# An acceptance covers its instructions, too, which go to the model:', ...quoted(instructions)]),

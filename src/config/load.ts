@@ -227,8 +227,8 @@ async function withDeclaration(
 ): Promise<ServerSettings> {
   if (declaration === null || !server.enabled) return server
   try {
-    const { tools } = await loadDeclaration(resolve(directory, declaration), [uid], server)
-    return { ...server, declaration: tools }
+    const file = await loadDeclaration(resolve(directory, declaration), [uid], server)
+    return { ...server, declaration: file.tools, declaredVersion: file.declaration.said_version ?? null }
   } catch (error) {
     if (!(error instanceof SallyportError) || error.code !== 'ERR_CONFIG_NOT_FOUND') throw error
     const { cause } = error

@@ -73,6 +73,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     surface: entry.surface,
     acceptance: entry.acceptance,
     declaration: null, // a file of its own, read once the server is known
+    declaredVersion: null,
     tools: { allow: tools.allow, deny: tools.deny, readOnly: tools.read_only },
     start: entry.start,
     elicitation: {

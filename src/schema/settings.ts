@@ -137,6 +137,8 @@ export interface ServerSettings {
   readonly acceptance: 'manual' | 'first-use'
   /** What the operator declares of its tools, by name, or null where nothing is declared ahead */
   readonly declaration: Readonly<Record<string, DeclaredTool>> | null
+  /** The version that it says it is, by its declaration; null for whatever it says */
+  readonly declaredVersion: string | null
   readonly tools: {
     readonly allow: readonly string[]
     readonly deny: readonly string[]

@@ -990,6 +990,10 @@ export interface Declaration {
    */
   server: string
   /**
+   * The version that the server says it is itself (`serverInfo`); nothing is accepted of one that says another. Absent: of whatever it says
+   */
+  said_version?: string
+  /**
    * Name -> tool; what is not here is not accepted
    */
   tools: {

@@ -29,13 +29,11 @@ async function load(text: string, mode = 0o600) {
 
 test('what was drafted is read back as it was, claims and all', async () => {
   const claims = { read_file: { side_effects: 'readOnlyHint: true\n\u202eevil' } }
-  const said = { instructions: null, version: '2.0\n.1' }
-  const text = formatDeclaration(declaration, claims, said)
-  expect(text).toContain('covers the version that it says it is:\n#   2.0 .1\n')
+  const text = formatDeclaration({ ...declaration, said_version: '2.0' }, claims)
   expect(text).toContain('readOnlyHint: true evil')
   expect(text).toContain('sallyport accept files --declaration')
   const read = await load(text)
-  expect(read.declaration).toEqual(declaration)
+  expect(read.declaration).toEqual({ ...declaration, said_version: '2.0' })
   expect(read.tools['read_file']).toMatchObject({ name: 'read_file', resourceScopes: ['/data/in', '/tmp'] })
 })
 
@@ -109,7 +107,7 @@ describe('a declaration is refused, with file and line,', () => {
 
 test('a declaration that never was a file is held to the same', () => {
   expect(() => declarationOf({ ...declaration, server: 'mail' }, granted)).toThrow(/expected files/)
-  expect(Object.keys(declarationOf(declaration, granted))).toEqual(['read_file'])
+  expect(Object.keys(declarationOf(declaration, granted).tools)).toEqual(['read_file'])
 })
 
 function scoped(scope: string): object {

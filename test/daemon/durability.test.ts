@@ -35,7 +35,7 @@ async function stage(state: string, more: Partial<Parameters<typeof governed>[0]
 const accept = ({ at }: Stage): Promise<unknown> =>
   at.governance.surfaces.accept(
     { server, tools: new Map([tool('one'), tool('two')]), saidVersion: null, rest: {} },
-    { ...by, declared: null, only: null },
+    { ...by, declared: null, declaredVersion: null, only: null },
   )
 const tool = (name: string): [string, unknown] => [name, { name, inputSchema: { type: 'object' } }]
 

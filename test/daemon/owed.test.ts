@@ -40,7 +40,7 @@ async function accept(at: Life): Promise<void> {
   const by = { by: '0', peer: { uid: 0, gid: 0, pid: 1 } }
   await at.governance.surfaces.accept(
     { server, tools, saidVersion: null, rest: {} },
-    { ...by, declared: null, only: null },
+    { ...by, declared: null, declaredVersion: null, only: null },
   )
 }
 

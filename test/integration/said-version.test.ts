@@ -76,3 +76,37 @@ describe.each([
     ])
   })
 })
+
+test('a declaration holds its server to the version that was drafted, by an operator’s yes and at first sight', async () => {
+  await using seen = await witness()
+  const says = (version: string): void => writeFileSync(join(seen.source, 'version'), version)
+  const entry = {
+    profile: 'workspace-write',
+    mounts: [seen.mount],
+    args: ['/app/says-version.mjs', '/seen/version'],
+  }
+  const manual = { ...entry, acceptance: 'manual' }
+  says('2.0.0')
+  await using at = await daemon(configOf({ same: fixture('says-version', manual) }))
+  const { declaration, said_version: said } = await at.client.call('servers/declare', { server: 'same' })
+  expect([said, declaration.said_version]).toEqual(['2.0.0', '2.0.0'])
+  const accept = () =>
+    at.client.call('declarations/accept', { server: 'same', declaration: { ...declaration } })
+  says('6.6.6')
+  await expect(accept()).rejects.toMatchObject({
+    code: 'ERR_DECLARATION_MISMATCH',
+    message: expect.stringMatching(/version "2\.0\.0", and same says "6\.6\.6"/),
+  })
+  const file = join(at.folder, 'same.json')
+  writeFileSync(file, JSON.stringify(declaration), { mode: 0o600 })
+  writeFileSync(
+    at.config,
+    JSON.stringify(configOf({ same: fixture('says-version', { ...entry, declaration: file }) })),
+  )
+  await at.client.call('daemon/reload', {})
+  expect(await byControl(at, 'same')).toBe('ERR_DECLARATION_MISSING')
+  expect(bodiesOf(at.stateDir, 'surface.accepted')).toEqual([])
+  says('2.0.0')
+  await at.client.call('servers/stop', { server: 'same' })
+  expect(await byControl(at, 'same')).toBeNull()
+})

@@ -62,6 +62,7 @@ export const serverOf = (more: Partial<ServerSettings> = {}): ServerSettings => 
   trust: 'trusted',
   surface: 'static',
   declaration: null,
+  declaredVersion: null,
   acceptance: 'first-use',
   tools: { allow: [], deny: [], readOnly: [] },
   start: 'lazy',

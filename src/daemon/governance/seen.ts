@@ -279,6 +279,8 @@ export interface Acceptance {
   readonly peer: Peer
   /** The operator's declaration, or null to take the draft of what is listed */
   readonly declared: ServerSettings['declaration']
+  /** The version in it that the server is to say that it is, or null */
+  readonly declaredVersion: string | null
   /** Only these tools beside those that are accepted already, or null for all that is declared */
   readonly only: readonly string[] | null
 }

@@ -17,6 +17,7 @@ import type { Emit } from '../../supervisor/ports.ts'
 import type { Consequences } from './consequences.ts'
 import { Introductions } from './introductions.ts'
 import { acceptance, beyondWords, event, mendOf, passedOverWords, undeclaredWords } from './failure-events.ts'
+import { expectVersion, isOf, otherWords, whyNone } from './said-version.ts'
 import {
   type Acceptance,
   choose,
@@ -80,10 +81,11 @@ export class Surfaces {
   accept(seen: Omit<Observation, 'instance'>, acceptance: Acceptance): Promise<AcceptedSurface> {
     const { server } = seen
     return this.#inTurn(server.name, async () => {
-      const { declared, only, by, peer } = acceptance
+      const { declared, declaredVersion, only, by, peer } = acceptance
       const before = this.#ports.ledger.accepted(server.name)
       const live = readSurface({ ...seen, server: { ...server, declaration: declared } }, this.#ports, before)
       if (declared !== null) expectListed(server.name, declared, seen.tools)
+      expectVersion(server.name, declaredVersion, seen.saidVersion)
       expectContained(server, this.#ports.profileOf(server), live.tools)
       const chosen = choose(live, only, before)
       await this.#accept({ ...live, tools: chosen }, restOf(live), by, null, { peer })
@@ -131,7 +133,8 @@ export class Surfaces {
     const isFirst = ledger.accepted(server.name) === null
     const identity = { serverVersion: server.version, codeDigest, saidVersion }
     const isLiar = rest !== null && this.introductions.isTwofold(instance, rest)
-    if (isFirst && rest !== null && server.acceptance === 'first-use' && !isLiar)
+    const isAnother = !isOf(server.declaredVersion, saidVersion)
+    if (isFirst && rest !== null && server.acceptance === 'first-use' && !isLiar && !isAnother)
       await this.#accept(seen, rest, 'first-use')
     const accepted = ledger.accepted(server.name)
     let change: SurfaceChange = {
@@ -142,8 +145,7 @@ export class Surfaces {
     }
     if (accepted === null || !isSameServer(accepted, identity)) {
       this.#ports.replaced(server.name)
-      const none = isLiar ? 'it says other things to its host than to us' : 'nothing was accepted yet'
-      const reason = accepted === null ? none : 'it is another version or other code, or says that it is'
+      const reason = accepted === null ? whyNone(isLiar, isAnother) : otherWords
       emit(event('surface/unaccepted', server.name, { reason, mend: mendOf(server.name) }))
     } else {
       for (const name of seen.unreadable) if (accepted.tools.has(name)) digests.set(name, unreadableDigest)

@@ -4,7 +4,7 @@ import { draftDeclaration } from '../../call/declaration.ts'
 import { namesOf } from '../../config/containment.ts'
 import type { ToolDeclaration } from '../../call/declaration.ts'
 import type { OperatorMethods } from '../../rpc/protocol.ts'
-import type { DeclaredTool, ServerSettings } from '../../schema/settings.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import { actor } from '../governance/actor.ts'
 import type { Governance } from '../governance/governance.ts'
@@ -12,11 +12,9 @@ import { namesAny } from '../../lib/glob.ts'
 import { late } from '../../lib/late.ts'
 import { harmless, maxInstructions } from '../../supervisor/control/tool-view.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
+import { readable } from '../governance/said-version.ts'
 import { digestOfTool } from '../governance/seen.ts'
 import { declarationView } from './tool-methods.ts'
-
-/** Characters of a version, more than what stands for a longer one */
-const maxVersion = 128
 
 const declarations = late(() => import('../../config/declaration.ts'))
 
@@ -61,11 +59,12 @@ async function declare(
     server,
     version: settings.version,
     code_digest: governance.codeOf(settings),
-    said_version: saidVersion === null ? null : harmless(saidVersion, maxVersion),
+    said_version: readable(saidVersion),
     instructions: typeof instructions === 'string' ? harmless(instructions, maxInstructions) : null,
     declaration: {
       version: 1,
       server,
+      ...(saidVersion !== null && { said_version: readable(saidVersion) ?? '' }),
       tools: Object.fromEntries(
         drafts.map(({ name, draft, digest }) => [
           name,
@@ -83,12 +82,12 @@ async function accept(
   { caller, signal }: MethodCall,
 ): Promise<OperatorMethods['declarations/accept']['result']> {
   const settings = supervisor.settingsOf(caller, server)
-  const declared: Readonly<Record<string, DeclaredTool>> | null =
-    declaration === undefined ? settings.declaration : await read(declaration, settings)
+  const { declaration: declared, declaredVersion } =
+    declaration === undefined ? settings : await read(declaration, settings)
   const surface = await supervisor.look(caller, server, { signal })
   const accepted = await governance.surfaces.accept(
     { server: settings, ...surface },
-    { ...actor(caller), declared, only: tools ?? null },
+    { ...actor(caller), declared, declaredVersion, only: tools ?? null },
   )
   return {
     server,
@@ -102,9 +101,10 @@ async function accept(
 async function read(
   declaration: unknown,
   settings: ServerSettings,
-): Promise<Readonly<Record<string, DeclaredTool>>> {
+): Promise<Pick<ServerSettings, 'declaration' | 'declaredVersion'>> {
   const { declarationOf } = await declarations()
-  return declarationOf(declaration, settings)
+  const read = declarationOf(declaration, settings)
+  return { declaration: read.tools, declaredVersion: read.declaration.said_version ?? null }
 }
 
 /** What the server said that the draft rests on, and where it said nothing, that the worst was assumed. */

@@ -125,6 +125,7 @@ describe('the failure table', () => {
         by: '0',
         peer: { uid: 0, gid: 0, pid: 1 },
         declared: null,
+        declaredVersion: null,
         only: null,
       },
     )

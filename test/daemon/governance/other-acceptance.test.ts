@@ -12,7 +12,7 @@ const server = serverSettings('echo.mjs', { name: 's', acceptance: 'manual', tru
 const rules: readonly Rule[] = [{ permission: 'mcp:s:b', action: 'allow', where: {}, origin: 'rules[0]' }]
 const peer = { uid: 1000, gid: 1000, pid: 1 }
 const tools = new Map([['b', { name: 'b', inputSchema: { type: 'object' } }]])
-const operator = { by: '0', peer, declared: null, only: null }
+const operator = { by: '0', peer, declared: null, declaredVersion: null, only: null }
 
 test('no good call of an earlier acceptance speaks for what is accepted now', async () => {
   await using dir = await tempDir()

@@ -35,7 +35,7 @@ async function stage(calls: number, state?: string): Promise<Governed> {
   const tools = new Map([['one', { name: 'one', inputSchema: { type: 'object' } }]])
   await at.governance.surfaces.accept(
     { server, tools, saidVersion: null, rest: {} },
-    { ...by, declared: null, only: null },
+    { ...by, declared: null, declaredVersion: null, only: null },
   )
   for (let n = 1; n <= calls; n++) {
     at.policy.governor.settle(await admitted(at, `c-before-${n}`), good)
