@@ -1,5 +1,5 @@
 // Globs for URIs, of which one thing has many spellings: `file:///%61`, `FILE:///a`, `file://localhost//a`, `file:///ａ`.
-import { type Effort, isPlainPath, matchesLoosely, matchesPath } from './glob.ts'
+import { type Effort, isExact, isPlainPath, matchesLoosely, matchesPath } from './glob.ts'
 import { lookAlikes } from './look-alikes.ts'
 import { rememberedOf } from './remembered.ts'
 import { withoutTrailing } from './trailing.ts'
@@ -7,7 +7,9 @@ import { withoutTrailing } from './trailing.ts'
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
 const needless = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
 /** Where a name ends, or a path goes on, to some readers alone: in `https://a\@b` one finds host a, another b */
-const slash = /^[^?#]*(?:\\|%(?:2f|5c))/i
+const slash = /^[^?#]*(?:\\|%(?:2f|5c))|^[^:/?#]*:\/\/[^/?#]*%3f/i
+/** Some take what stands behind it for the address (RFC 3986, C) */
+const wrapped = /^url:/i
 /** What is longer is held against no glob where it has look-alikes: no server need take it (RFC 9110, 4.1, has 8000) */
 const longest = 8192
 
@@ -24,6 +26,8 @@ interface Reading {
   readonly plain: ReadonlySet<string>
   /** The same without their fragment, and of files their query, which whoever looks for it leaves out */
   readonly bare: ReadonlySet<string>
+  /** The same without their query: where a name or a path ends, and no wildcard goes on */
+  readonly short: ReadonlySet<string>
   /** What they say as files of this machine to who looks at nothing but the path; and which of that they say by no `file:` */
   readonly alone: ReadonlySet<string>
   readonly aloneElsewhere: ReadonlySet<string>
@@ -35,10 +39,10 @@ interface Reading {
  * no URI, or takes more steps than are left. The glob's own spelling is the normal one.
  */
 export function matchesUri(glob: string, value: string, effort: Effort = { left: Infinity }): boolean | null {
-  if (glob === value) return true
+  if (glob === value && isExact(glob)) return true
   const reading = readWithin(effort, value)
   if (reading === null) return null
-  const { spellings, plain, bare, alone, aloneElsewhere } = reading
+  const { spellings, plain, bare, short, alone, aloneElsewhere } = reading
   const pattern = decoded(glob) ?? glob
   const read = (text: string): boolean | null => {
     const verdict = matchesPath(pattern, text, effort)
@@ -50,6 +54,7 @@ export function matchesUri(glob: string, value: string, effort: Effort = { left:
   const texts = [
     ...plain,
     ...(glob.includes('#') ? [] : bare),
+    ...(/[?#]/.test(glob) ? [] : short),
     ...(isOfFiles ? alone : []),
     ...(isOfThese ? aloneElsewhere : []),
   ]
@@ -76,7 +81,8 @@ function readWithin(effort: Effort, value: string): Reading | null {
 /** Null where readers differ in what it is, or nobody knows what it is taken for. */
 function readingOf(value: string, effort: Effort): Reading | null {
   const spellings = new Set([value])
-  const [plain, bare, alone, aloneElsewhere] = [
+  const [plain, bare, short, alone, aloneElsewhere] = [
+    new Set<string>(),
     new Set<string>(),
     new Set<string>(),
     new Set<string>(),
@@ -91,19 +97,23 @@ function readingOf(value: string, effort: Effort): Reading | null {
     effort.left -= ofReading.each + ofReading.character * spelling.length
     if (effort.left < 0 || spellings.size > mostSpellings) return null
     const uri = isPlainPath('://', spelling) ? URL.parse(spelling) : null
-    if (uri === null || needless.test(spelling) || slash.test(spelling)) return null
+    if (uri === null || [needless, slash, wrapped].some((unclear) => unclear.test(spelling))) return null
     const isFile = uri.protocol === 'file:'
     const to = isFile ? alone : aloneElsewhere
     const beside = isFile ? /[?#].*$/s : /#.*$/s
+    const said = [spelling, ...resolvedOf(uri)]
     const isRead =
-      [spelling, ...resolvedOf(uri)].every(
-        (text) => add(plain, text) && add(bare, text.replace(beside, '')),
-      ) && pathsAlone(spelling, uri).every((path) => add(to, `file://${path}`))
+      said.every((text) => add(plain, text)) &&
+      said.every((text) => add(bare, text.replace(beside, ''))) &&
+      said.every((text) => add(short, text.replace(/[?#].*$/s, ''))) &&
+      pathsAlone(spelling, uri).every((path) => add(to, `file://${path}`))
     const alike = isRead ? alikeOf(spelling) : null
     if (alike === null) return null
-    for (const text of alike) spellings.add(text)
+    // Who decodes first resolves what comes out: a line break is dropped, a fragment is one.
+    const plainly = decoded(spelling) ?? spelling
+    for (const text of decoded(plainly) === null ? alike : [...alike, plainly]) spellings.add(text)
   }
-  return { spellings: [...spellings], plain, bare, alone, aloneElsewhere }
+  return { spellings: [...spellings], plain, bare, short, alone, aloneElsewhere }
 }
 
 /** As it is resolved, and as a host and a path are found that are there; changes the URI to that. */
@@ -114,7 +124,15 @@ function resolvedOf(uri: URL): readonly string[] {
   uri.pathname = uri.pathname.replaceAll(/\/{2,}/g, '/')
   // A resolver takes a name with a dot at its end, or in capitals, for the one without; the parser leaves both, of some schemes.
   uri.hostname = withoutTrailing(uri.hostname.toLowerCase(), ['.', '%2e'])
-  return [resolved, uri.href]
+  return [resolved, uri.href, ...dottedOf(uri)]
+}
+
+/** With what a resolver of names takes for a dot in a host, as in `a。b`, as that; none where the host has letters of its own. */
+function dottedOf(uri: URL): readonly string[] {
+  const host = uri.hostname.includes('%') ? URL.parse(`https://${uri.hostname}/`)?.hostname : undefined
+  if (host === undefined || host.includes('xn--')) return []
+  uri.hostname = withoutTrailing(host, ['.'])
+  return [uri.href]
 }
 
 /** How those who take a URI apart by the generic expression find an authority and a path (RFC 3986, B): `http:/a` has none, and that path */

@@ -149,3 +149,44 @@ test('what takes more than is left is told of nobody, at once and from then on',
   effort.left = 1000
   expect(matchesUri('https://host/**', value, effort)).toBeNull()
 })
+
+test.each([
+  ['redis://*.example.com/**', 'redis://evil.com?.example.com/x'],
+  ['redis://*.example.com/**', 'redis://evil.com%3f.example.com/x'],
+  ['redis://*.example.com/**', 'redis://evil.com%23.example.com/x'],
+  ['https://api.example.com/**/readme.md', 'https://api.example.com/private/key?/readme.md'],
+  ['file:///srv/*.md', 'file:///srv/key%00.md'],
+  ['file:///srv/*.md', 'file:///srv/key%23.md'],
+  ['file:///srv/docs/**', 'file:///srv/docs/.%0a./key'],
+  ['file:///docs/v?', 'file:///docs/v?'],
+])('a wildcard goes no further than a reader does: %s and %s', (glob, value) => {
+  expect(matchesUri(glob, value)).not.toBe(true)
+})
+
+test.each([
+  ['https://api.example.com/**', 'URL:https://api.example.com/x'],
+  ['file:///etc/**', 'url:file:///etc/passwd'],
+  ['file:///etc/**', 'file:///x/.%0a./etc/passwd'],
+  ['file:///etc/**', 'file:///e%09tc/passwd'],
+  ['file:///etc/passwd', 'file:///etc/passwd%23'],
+  ['file:///etc/passwd', 'file:///etc/passwd%00.txt'],
+  ['https://a/private', 'https://a/private?'],
+  ['https://a/private', 'https://a/private?x=1'],
+  ['redis://db.example.com/**', 'redis://db。example.com/0'],
+  ['redis://db.example.com/**', 'redis://db%e3%80%82example.com/0'],
+  ['redis://db.example.com/**', 'redis://db.example.com。/0'],
+])('nor is what one of them finds passed over: %s and %s', (glob, value) => {
+  expect(matchesUri(glob, value)).not.toBe(false)
+})
+
+test.each([
+  ['https://host/**', 'https://host/a%20b?x=1%2F2&y=%25'],
+  ['https://host/**', 'https://host/a?x=y#z'],
+  ['https://host/search*', 'https://host/search?q=a'],
+  ['file:///srv/**', 'file:///srv/100%25.md'],
+  ['note://123/*', 'note://123/a'],
+  ['note://größe/*', 'note://größe/a'],
+  ['redis://*.example.com/**', 'redis://db.example.com/0'],
+])('what all take for the same is told: %s and %s', (glob, value) => {
+  expect(matchesUri(glob, value)).toBe(true)
+})
