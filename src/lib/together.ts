@@ -18,8 +18,13 @@ export class Together {
   #waiting: Step[] = []
   /** Whose each of them is */
   #whose: unknown[] = []
-  /** What earlier turns have left, by party; the one whose turn it is comes first */
+  /** What earlier turns have left, by party */
   readonly #left = new Map<unknown, Queue>()
+  /** Of those, each that has its turn in this round, and in the next one */
+  #round: readonly Queue[] = []
+  #later: Queue[] = []
+  /** Place in this round */
+  #at = 0
   /** The next turn takes what an earlier one has left */
   #isLeft = false
 
@@ -71,28 +76,30 @@ export class Together {
 
   #queue(step: Step, whose: unknown): void {
     const queue = this.#left.get(whose)
-    if (queue === undefined) this.#left.set(whose, { steps: [step], next: 0 })
-    else queue.steps.push(step)
+    if (queue !== undefined) return void queue.steps.push(step)
+    const fresh = { whose, steps: [step], next: 0 }
+    this.#left.set(whose, fresh)
+    this.#later.push(fresh)
   }
 
   /** The step of the party whose turn it is, which then waits for all others. */
   #next(): Step {
-    const [whose, queue] = firstOf(this.#left)
-    this.#left.delete(whose)
+    if (this.#at === this.#round.length) {
+      this.#round = this.#later
+      this.#later = []
+      this.#at = 0
+    }
+    const queue = this.#round[this.#at++] as Queue
     const step = queue.steps[queue.next] as Step
     queue.steps[queue.next++] = taken // or it would be kept for as long as the party has others
     if (queue.next > mostTaken && queue.next * 2 > queue.steps.length) {
       queue.steps.splice(0, queue.next)
       queue.next = 0
     }
-    if (queue.next < queue.steps.length) this.#left.set(whose, queue)
+    if (queue.next < queue.steps.length) this.#later.push(queue)
+    else this.#left.delete(queue.whose)
     return step
   }
-}
-
-function firstOf(left: ReadonlyMap<unknown, Queue>): readonly [unknown, Queue] {
-  for (const entry of left) return entry
-  throw new Error('nothing is left')
 }
 
 const never = (): boolean => false
@@ -144,6 +151,7 @@ type Step = () => void
 
 /** The steps of one party, of which those before `next` are taken. */
 interface Queue {
+  readonly whose: unknown
   readonly steps: Step[]
   next: number
 }
