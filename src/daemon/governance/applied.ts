@@ -28,12 +28,11 @@ export async function recordReload(
   ])
 }
 
-/** Digest of a profile with everything that it grants. */
-export const digestOfProfile = (profile: ProfileSettings): string =>
-  hash('sha256', JSON.stringify({ ...profile, path: null, decidedAt: null }, whereverStated))
-
-/** Which file states a grant is none of what it grants: an update of ours has its profiles elsewhere. */
-const whereverStated = (key: string, value: unknown): unknown => (key === 'file' ? undefined : value)
+/** Digest of a profile with everything that it grants, wherever that is stated: an update of ours has its profiles elsewhere. */
+export function digestOfProfile(profile: ProfileSettings): string {
+  const assertions = profile.assertions.map((one) => ({ ...one, file: null }))
+  return hash('sha256', JSON.stringify({ ...profile, assertions, path: null, decidedAt: null }))
+}
 
 async function recordOnce(
   { applied, recorder }: Pick<Governance, 'applied' | 'recorder'>,

@@ -1,13 +1,14 @@
 // The version that a server says it is, as people read it and a declaration has it.
+import { hash } from 'node:crypto'
 import { SallyportError } from '../../errors.ts'
 import { harmless } from '../../supervisor/control/tool-view.ts'
 
 /** Characters of a version, more than what stands for a longer one */
 const longest = 128
 
-/** With nothing in it that steers a terminal or hides; null where it says none. */
+/** What can be read, else its digest: with nothing in it that steers a terminal or hides. Null where it says none. */
 export const readable = (said: string | null): string | null =>
-  said === null ? null : harmless(said, longest)
+  said === null || harmless(said, longest) === said ? said : `sha256:${hash('sha256', said)}`
 
 /** Whether a declaration that has this version, or with null none, is of what says that. */
 export const isOf = (declared: string | null, said: string | null): boolean =>

@@ -188,10 +188,11 @@ export class Surfaces {
       this.#ports.emit(event('surface/unaccepted', server.name, { tools: undeclared }))
       return undeclared
     }
-    const acceptable = undeclared.filter((name) => seen.tools.has(name))
+    const isDeclared = isOf(server.declaredVersion, seen.saidVersion)
+    const acceptable = undeclared.filter((name) => isDeclared && seen.tools.has(name))
     const room = Math.max(0, this.#ports.toolLimit() - accepted.tools.size)
     const [fresh, over] = [acceptable.slice(0, room), acceptable.slice(room)]
-    const unlike = undeclared.filter((name) => !seen.tools.has(name))
+    const unlike = undeclared.filter((name) => !acceptable.includes(name))
     this.#tellUnaccepted(
       server.name,
       over,

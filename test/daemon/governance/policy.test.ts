@@ -7,13 +7,14 @@ import { serverOf } from '../../support/settings.ts'
 const rule: Rule = { permission: 'mcp:*:*', action: 'ask', where: {}, origin: 'sallyport.yaml rules[0]' }
 
 /** The policy of a server whose profile, entry and rule stand in these files. */
-function under(folder: string, name: string, reads = '/usr', more: Partial<Rule> = {}): string {
+function under(folder: string, name: string, set: object = {}, more: Partial<Rule> = {}): string {
   const server = serverOf({ file: `${folder}/${name}` })
   const file = `${folder}/profiles/node.yaml`
   const profile = {
     name: server.profile,
     path: file,
-    filesystem: { read: [{ path: reads, reason: 'a test', file }] },
+    environment: { pass: [], set, override: {} },
+    assertions: [{ file, line: 1 }],
   } as unknown as ProfileSettings
   const settings = {
     servers: new Map([[server.name, server]]),
@@ -33,6 +34,9 @@ test('files and folders are none of it', () => {
 
 test('what they grant, and rule, is', () => {
   const before = under('/old', 'sallyport.yaml')
-  expect(under('/old', 'sallyport.yaml', '/opt')).not.toBe(before)
-  expect(under('/old', 'sallyport.yaml', '/usr', { action: 'deny' })).not.toBe(before)
+  expect(under('/old', 'sallyport.yaml', { file: 'a' })).not.toBe(before)
+  expect(under('/old', 'sallyport.yaml', { file: 'b' })).not.toBe(
+    under('/old', 'sallyport.yaml', { file: 'a' }),
+  )
+  expect(under('/old', 'sallyport.yaml', {}, { action: 'deny' })).not.toBe(before)
 })
