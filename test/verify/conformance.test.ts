@@ -304,7 +304,6 @@ describe('S000-U14', () => {
       trust: 'untrusted',
       tags: [],
       declaration: null,
-      declaredVersion: null,
       acceptance: 'manual',
       justification: 'a test',
       timeouts: { initialize_ms: 1000 },

@@ -27,7 +27,7 @@ const accepted = acceptedBody(name, 'echo')
 /** A launch whose code is read for as long as `read` is not called. */
 function stage() {
   const roster = new Roster(settings(), { env: {}, home: '/nonexistent', uid: 0 })
-  const judged = { server, profile: { name: server.profile, path: '/p' } } as never
+  const judged = { server, profile: { name: server.profile, path: '/p', assertions: [] } } as never
   const ledger = new Ledger({ provisionalAfter: 2, trustedAfter: 4 })
   const reading = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
