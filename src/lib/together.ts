@@ -62,6 +62,7 @@ export class Together {
       while (taken < waiting.length && !isOver()) failures.of(waiting[taken++] as Step)
     for (; taken < waiting.length; taken++) this.#queue(waiting[taken] as Step, whose[taken])
     while (this.#left.size > 0 && !isOver()) failures.of(this.#next())
+    if (this.#left.size === 0) this.#begin() // or who is gone would be kept until there is another round
     if (this.#left.size > 0 && !this.#isLeft) {
       this.#isLeft = true
       setImmediate(() => this.#goOn())
@@ -82,14 +83,18 @@ export class Together {
     this.#later.push(fresh)
   }
 
+  /** The next round; gives the first party of it. */
+  #begin(): Queue | undefined {
+    this.#round = this.#later
+    this.#later = []
+    this.#at = 0
+    return this.#round[0]
+  }
+
   /** The step of the party whose turn it is, which then waits for all others. */
   #next(): Step {
-    if (this.#at === this.#round.length) {
-      this.#round = this.#later
-      this.#later = []
-      this.#at = 0
-    }
-    const queue = this.#round[this.#at++] as Queue
+    const queue = (this.#round[this.#at] ?? this.#begin()) as Queue
+    this.#at += 1
     const step = queue.steps[queue.next] as Step
     queue.steps[queue.next++] = taken // or it would be kept for as long as the party has others
     if (queue.next > mostTaken && queue.next * 2 > queue.steps.length) {
