@@ -6,7 +6,7 @@ import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { RawCaller } from '../support/raw-caller.ts'
-import { bodiesOf, witness } from '../support/witness.ts'
+import { bodiesOf, type Witness, witness } from '../support/witness.ts'
 
 const changed = 'ERR_IDENTITY_CHANGED'
 const _meta = {
@@ -36,6 +36,14 @@ const inLaterSession: Door = async (at, server) => {
   return codeOf(await host.ask('tools/call', { name: 'echo', arguments: {}, _meta }))
 }
 
+/** What a server's entry has that says this version, and from then on what it is told to. */
+function saying({ source, mount }: Witness, first: string) {
+  const says = (version: string): void => writeFileSync(join(source, 'version'), version)
+  says(first)
+  const args = ['/app/says-version.mjs', '/seen/version']
+  return { says, entry: { profile: 'workspace-write', mounts: [mount], args } }
+}
+
 describe.each([
   ['a control call', 'session', byControl],
   ['a session', 'session', inSession],
@@ -46,13 +54,7 @@ describe.each([
 ] as const)('by %s', (_, instance, door) => {
   test('a later and an earlier one are refused until they are accepted', async () => {
     await using seen = await witness()
-    const says = (version: string): void => writeFileSync(join(seen.source, 'version'), version)
-    const entry = {
-      profile: 'workspace-write',
-      mounts: [seen.mount],
-      args: ['/app/says-version.mjs', '/seen/version'],
-    }
-    says('2.0.0')
+    const { says, entry } = saying(seen, '2.0.0')
     await using at = await daemon(configOf({ same: fixture('says-version', { ...entry, instance }) }))
     const again = async (version: string): Promise<void> => {
       says(version)
@@ -79,14 +81,8 @@ describe.each([
 
 test('a declaration holds its server to the version that was drafted, by an operator’s yes and at first sight', async () => {
   await using seen = await witness()
-  const says = (version: string): void => writeFileSync(join(seen.source, 'version'), version)
-  const entry = {
-    profile: 'workspace-write',
-    mounts: [seen.mount],
-    args: ['/app/says-version.mjs', '/seen/version'],
-  }
+  const { says, entry } = saying(seen, '2.0.0')
   const manual = { ...entry, acceptance: 'manual' }
-  says('2.0.0')
   await using at = await daemon(configOf({ same: fixture('says-version', manual) }))
   const { declaration, said_version: said } = await at.client.call('servers/declare', { server: 'same' })
   expect([said, declaration.said_version]).toEqual(['2.0.0', '2.0.0'])
