@@ -5,8 +5,10 @@ import { maxLineBytes } from './line-buffer.ts'
 export interface ConnectionLimits {
   /** Longest line, bytes */
   readonly lineBytes: number
-  /** Calls that may be unanswered at once */
+  /** Calls of tools that may be unanswered at once */
   readonly callsInFlight: number
+  /** Other requests that may be */
+  readonly requestsInFlight: number
   /** Streams (events, logs, records, questions) that may be followed at once */
   readonly streams: number
   /** Answers that wait for a peer that does not read, bytes; beyond it the connection is cut */
@@ -18,7 +20,8 @@ export interface ConnectionLimits {
 /** What a host is given unless a test says otherwise. */
 export const defaultLimits: ConnectionLimits = {
   lineBytes: maxLineBytes,
-  callsInFlight: 64,
+  callsInFlight: 1024,
+  requestsInFlight: 64,
   streams: 8,
   unreadBytes: 64 * 1024 * 1024,
   lingerMs: 5000,

@@ -9,6 +9,7 @@ import type { ConnectionLimits } from './connection-limits.ts'
 import { LineBuffer } from './line-buffer.ts'
 import type { Request } from './framing.ts'
 import { Holding } from './holding.ts'
+import { InFlight } from './in-flight.ts'
 import { noRoom } from '../schema/room.ts'
 import type { Share } from './allowance.ts'
 import type { Principal } from './protocol.ts'
@@ -37,7 +38,7 @@ class Connection {
   readonly #lines: LineBuffer
   readonly #holding: Holding
   readonly #gone = new AbortController()
-  readonly #inFlight = new Map<string, AbortController>()
+  readonly #inFlight: InFlight
   #streams = 0
   /** Lines wait for the next turn */
   #isWaiting = false
@@ -60,6 +61,7 @@ class Connection {
     this.#socket = socket
     this.#options = options
     this.#lines = new LineBuffer(options.limits.lineBytes)
+    this.#inFlight = new InFlight(options.limits)
     this.#holding = new Holding(socket, this.#lines, options.share)
   }
 
@@ -138,14 +140,13 @@ class Connection {
       this.#write(errorLine(id, refusal))
       return
     }
-    const cancelled = new AbortController()
-    this.#inFlight.set(id.raw, cancelled)
+    const cancelled = this.#inFlight.begin(request)
     const tasks: ((stream: Notifier) => Promise<void>)[] = []
     const call: Call = {
       principal: this.#options.principal,
       signal: AbortSignal.any([cancelled.signal, this.#gone.signal]),
       text: (member) => request.text(member),
-      cancel: (requestId) => this.#cancel(requestId),
+      cancel: (requestId) => this.#inFlight.cancel(requestId),
       afterReply: (task) => {
         this.#beginStream()
         tasks.push(task)
@@ -163,25 +164,16 @@ class Connection {
       this.#write(errorLine(id, this.#explain(method, error)))
       if (this.#state === 'attaching') this.#end()
     } finally {
-      this.#inFlight.delete(id.raw)
+      this.#inFlight.end(request)
       this.#holding.end(bytes)
       if (this.#state === 'ending') this.#endWhenAnswered()
     }
   }
 
-  #refusal({ id, method }: Request): SallyportError | null {
-    const { callsInFlight } = this.#options.limits
-    if (this.#inFlight.has(id.raw))
-      return new SallyportError(
-        'ERR_INVALID_REQUEST',
-        `request id ${id.raw} is already in flight; use another`,
-      )
-    if (this.#inFlight.size >= callsInFlight)
-      return new SallyportError(
-        'ERR_BUSY',
-        `${callsInFlight} calls are in flight on this connection; wait for one to end before ${method}`,
-      )
-    if (method === 'session/attach' && (this.#inFlight.size > 0 || this.#streams > 0))
+  #refusal(request: Request): SallyportError | null {
+    const refusal = this.#inFlight.refusal(request)
+    if (refusal !== null) return refusal
+    if (request.method === 'session/attach' && (this.#inFlight.size > 0 || this.#streams > 0))
       return new SallyportError(
         'ERR_BUSY',
         'session/attach takes the whole connection, and this one is in use; open one for it',
@@ -195,12 +187,6 @@ class Connection {
     if (this.#streams >= streams)
       throw new SallyportError('ERR_BUSY', `${streams} streams are followed on this connection; open another`)
     this.#streams += 1
-  }
-
-  #cancel(requestId: string | number): boolean {
-    const call = this.#inFlight.get(JSON.stringify(requestId))
-    call?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the caller cancelled the call'))
-    return call !== undefined
   }
 
   // The bytes behind the request belong to the session, so nothing is read as control protocol from here on:

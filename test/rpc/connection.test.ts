@@ -25,6 +25,7 @@ class TestService implements Service {
         this.answered += 1
         return new RawJson(`"${'x'.repeat(Number(call.text('size')?.raw))}"`)
       case 'wait':
+      case 'tools/call':
         return this.#wait(call.signal)
       case 'cancel':
         return call.cancel(Number(call.text('id')?.raw))
@@ -137,7 +138,7 @@ describe('a control connection', () => {
     expect(await peer.line()).toBeNull()
   })
 
-  it('answers ERR_BUSY beyond 64 calls in flight, and serves again when they end', async () => {
+  it('answers ERR_BUSY beyond 64 requests in flight, and serves again when they end', async () => {
     const service = new TestService()
     await using served = await serveOn(service)
     await using peer = await rawPeer(served.path)
@@ -145,6 +146,21 @@ describe('a control connection', () => {
     peer.send(call(64, 'echo'))
     expect(codeOf(await peer.line())).toBe('ERR_BUSY')
     expect(service.running).toBe(64)
+  })
+
+  it('answers ERR_BUSY beyond 1024 calls of tools in flight, beside which another request is served', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    await using peer = await rawPeer(served.path)
+    for (let id = 0; id < 1025; id++) peer.send(call(id, 'tools/call'))
+    expect(codeOf(await peer.line())).toBe('ERR_BUSY')
+    expect(service.running).toBe(1024)
+    peer.send(call(2000, 'cancel', { id: 7 }))
+    const answers = [await peer.line(), await peer.line()].map((line) => JSON.parse(line ?? '{}'))
+    expect(answers).toContainEqual(expect.objectContaining({ id: 2000, result: true }))
+    expect(answers).toContainEqual(expect.objectContaining({ id: 7, error: expect.anything() }))
+    peer.send(call(2001, 'tools/call'))
+    await eventually(() => service.running === 1024)
   })
 
   it('refuses an id that is in flight, and cancels by id 0', async () => {
@@ -429,7 +445,7 @@ it('is read no more than 64 lines of in one turn, in their order, to the last', 
       throw new Error('nobody attaches')
     },
   }
-  await using server = await serveOn(service, { callsInFlight: 10_000 })
+  await using server = await serveOn(service, { requestsInFlight: 10_000 })
   await using peer = await rawPeer(server.path)
   let most = 0
   let isOver = false
