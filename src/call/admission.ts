@@ -1,15 +1,73 @@
-// What a call is told by: when its secrets and its place are asked for, and once it has passed its check.
-import type { Admission, Proposal } from '../schema/governor.ts'
-import type { Permitted } from './passed.ts'
-import type { CallEquipment, LeaseAsk } from './ports.ts'
+// What a call is told by: in its permit and its intent, when its secrets and its place are asked for, and once it has passed its check.
+import type { Admission, Proposal, Turn } from '../schema/governor.ts'
+import type { Decided, Permitted } from './passed.ts'
+import type { Binding, Permit } from './permit.ts'
+import type { CallEquipment, Intent, LeaseAsk } from './ports.ts'
+
+const none: readonly string[] = []
+
+/** What a permit is for. */
+export function bindingOf(
+  { lineage, principal }: Proposal,
+  { proposed, trust, policyVersion }: Decided,
+  approval: string | null,
+): Binding {
+  const { standing, argumentsDigest, bytesDigest } = proposed
+  const { sideEffects = none, resourceScopes = none } = standing.tool?.declaration ?? {}
+  return {
+    identity: standing.identity,
+    argumentsDigest,
+    bytesDigest,
+    sideEffects,
+    resourceScopes,
+    lineage,
+    approval,
+    policyVersion,
+    trustEpoch: trust.epoch,
+    principal,
+  }
+}
 
 export function leaseAskOf(
   { call, server, instance, kind, subject, principal }: Proposal,
-  permit: string,
-  sideEffects: LeaseAsk['sideEffects'],
-  credentials: LeaseAsk['credentials'],
+  { proposed }: Decided,
+  { id, binding }: Permit,
 ): LeaseAsk {
-  return { call, permit, server: server.name, instance, kind, subject, principal, sideEffects, credentials }
+  const { sideEffects } = binding
+  const { credentials = none } = proposed.standing.tool?.declaration ?? {}
+  return {
+    call,
+    permit: id,
+    server: server.name,
+    instance,
+    kind,
+    subject,
+    principal,
+    sideEffects,
+    credentials,
+  }
+}
+
+/** `foreseen` is what it says of the secrets that the call will hold. */
+export function intentOf(
+  { call, lineage, evidence }: Proposal,
+  { decided, permit }: Permitted,
+  foreseen: Intent['foreseen'],
+): Intent {
+  const { about, proposed } = decided
+  const { argumentsDigest, bytesDigest } = proposed
+  const { approval } = permit.binding
+  return {
+    call,
+    about,
+    argumentsDigest,
+    bytesDigest,
+    permit: permit.id,
+    approval,
+    lineage,
+    foreseen,
+    request: evidence,
+  }
 }
 
 /** `intent` is the seq of its record, `trustEpoch` the one at its check. */
@@ -20,6 +78,7 @@ export function admissionOf(
   intent: number,
   trustEpoch: number,
   refuse: Admission['refuse'],
+  turn: Turn,
 ): Admission {
   const { identity, approval } = permit.binding
   return {
@@ -41,6 +100,7 @@ export function admissionOf(
     refuse,
     comparing,
     secrets,
+    turn,
     target: decided.about.target,
   }
 }

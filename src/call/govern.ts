@@ -1,11 +1,12 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { Together, wholeTurnMs } from '../lib/together.ts'
-import { admissionOf, leaseAskOf } from './admission.ts'
+import { admissionOf, bindingOf, intentOf, leaseAskOf } from './admission.ts'
 import { withBeside } from './beside.ts'
 import { digestOf, sentDigest } from './canonical.ts'
-import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
+import type { Admission, Asker, Proposal, Turn, Waiting } from '../schema/governor.ts'
 import { isStill } from './decide.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
+import { isStillSo, turnOnYes } from './turn-of-call.ts'
 import type { CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
 import { canonical, expectAccepted, expectReadAlike, expectValid, expectYes, invalid } from './expect.ts'
 import { denied, refusedAtBoundary, unseen } from './refusal.ts'
@@ -54,6 +55,8 @@ class Passage implements Told {
   readonly #waiting: Waiting
   readonly #asker: Asker
   #permitted: Permitted | null = null
+  /** Its place among the calls that the server works on */
+  #turn: Turn | null = null
 
   constructor(proposal: Proposal, ports: GovernPorts, waiting: Waiting, asker: Asker) {
     this.#proposal = proposal
@@ -125,7 +128,24 @@ class Passage implements Told {
     )
     const decided = { proposed, request, trust, about, policyVersion }
     if (decision.action === 'ask') return this.#approve(decided, reason)
+    this.#turn ??= ports.turns.take(proposal)
+    if (this.#turn === null) return this.#waitForTurn(decided)
     return this.#together(permitting, () => this.#permit(decided, null))
+  }
+
+  #waitForTurn(decided: Decided): null {
+    const permit = (): null => this.#together(permitting, () => this.#permit(decided, null))
+    const given = (turn: Turn): void => {
+      this.#turn = turn
+      this.attempt(() => (isStillSo(decided, this.#proposal, this.#ports) ? permit() : this.propose()))
+    }
+    this.#ports.turns.wait(this.#proposal, this.#waiting, { given, refused: (error) => this.failed(error) })
+    return null
+  }
+
+  #endTurn(): void {
+    this.#turn?.end()
+    this.#turn = null
   }
 
   async #approve(decided: Decided, reason: string): Promise<unknown> {
@@ -136,10 +156,12 @@ class Passage implements Told {
 
     // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
     expectReadAlike(proposal)
+    this.#endTurn() // others need not wait for a person
     const bound = { identity, argumentsDigest, bytesDigest, policyVersion, trustEpoch: trust.epoch }
     const asked = { ...bound, repeatDigest: repeatDigest(proposal.bytes, proposal.evidence), reason }
     const question = { ...proposal, ...asked, text: withBeside(text, proposal) }
     const given = await ports.approver.ask(question, this.#waiting)
+    if (given.granted) this.#turn = await turnOnYes(proposal, given, this.#waiting, ports)
 
     // 6. record approval: durable before anything stands on it.
     const digests = { arguments_digest: argumentsDigest, bytes_digest: bytesDigest }
@@ -157,43 +179,16 @@ class Passage implements Told {
   }
 
   #permit(decided: Decided, approval: string | null): null {
-    const { call, server, lineage, principal, evidence } = this.#proposal
+    const proposal = this.#proposal
     const { permits, permitTtlMs, foresee, recorder } = this.#ports
-    const { proposed, trust, about, policyVersion } = decided
-    const { standing, argumentsDigest, bytesDigest } = proposed
-    const { sideEffects = none, resourceScopes = none, credentials = none } = standing.tool?.declaration ?? {}
 
     // 7. permit: bound to all of it, for one use, for a short time.
-    const binding = {
-      identity: standing.identity,
-      argumentsDigest,
-      bytesDigest,
-      sideEffects,
-      resourceScopes,
-      lineage,
-      approval,
-      policyVersion,
-      trustEpoch: trust.epoch,
-      principal,
-    }
-    const permit = permits.issue(binding, permitTtlMs(server.name))
-    const { id } = permit
-    const ask = leaseAskOf(this.#proposal, id, sideEffects, credentials)
+    const permit = permits.issue(bindingOf(proposal, decided, approval), permitTtlMs(proposal.server.name))
+    const ask = leaseAskOf(proposal, decided, permit)
     this.#permitted = { decided, permit, ask }
 
     // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
-    const intent = {
-      call,
-      about,
-      argumentsDigest,
-      bytesDigest,
-      permit: id,
-      approval,
-      lineage,
-      foreseen: foresee(ask),
-      request: evidence,
-    }
-    recorder.intent(intent, this)
+    recorder.intent(intentOf(proposal, this.#permitted, foresee(ask)), this)
     return null
   }
 
@@ -206,15 +201,9 @@ class Passage implements Told {
     } catch (error) {
       return this.failed(error, seq)
     }
-    if (equipping instanceof Promise) this.#dispatchEquipped(equipping, permitted, seq)
-    else this.#dispatch(permitted, seq, equipping)
-  }
-
-  #dispatchEquipped(equipping: Promise<CallEquipment>, permitted: Permitted, seq: number): void {
-    equipping.then(
-      (equipment) => this.#dispatch(permitted, seq, equipment),
-      (error: unknown) => this.failed(error, seq),
-    )
+    if (!(equipping instanceof Promise)) return this.#dispatch(permitted, seq, equipping)
+    const failed = (error: unknown): void => this.failed(error, seq)
+    equipping.then((equipment) => this.#dispatch(permitted, seq, equipment), failed)
   }
 
   /** What the server said of its lists while a person, a disk or a secret was waited for is compared first, and what is owed by now recorded. */
@@ -274,17 +263,19 @@ class Passage implements Told {
       const outside = registry.uncontained(server.name, sideEffects, resourceScopes)
       throw refusedAtBoundary(this.#proposal, identity, failed, { standing: now, outside, hold })
     }
+    const turn = this.#turn as Turn
     if (equipment.process === null && !isPart)
-      return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, null)
+      return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, null, turn)
     permits.keep(permit) // it is dispatched when its process is up, or all of its request admitted, or not at all
     const late: Admission['refuse'] = (error) =>
       refuse(this.#proposal, { permitted, intent }, error, this.#ports)
-    return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, late)
+    return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, late, turn)
   }
 
   /** The call is not made: its permit ends, and the asker is told once that is on record. */
   failed(reason: unknown, intent: number | null = null): void {
     if (this.#permitted !== null) this.#ports.permits.end(this.#permitted.permit)
+    this.#endTurn()
     const refused = refuse(this.#proposal, { permitted: this.#permitted, intent }, reason, this.#ports)
     void refused.then((failure) => this.#asker.refused(failure))
   }

@@ -1,12 +1,13 @@
 // What a governed call is given: policy, evidence, people, permits, time. All of it injected, so the narrative stays pure.
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { Decision, GovernedRequest } from '../schema/gate.ts'
-import type { Admission, AdmittedSecrets, Outcome, Proposal, Waiting } from '../schema/governor.ts'
+import type { Admission, AdmittedSecrets, Outcome, Proposal, Turn, Waiting } from '../schema/governor.ts'
 import type { RecordType } from '../schema/record-type.ts'
 import type { About, Abouts } from './about.ts'
 import type { AcceptedTool } from './declaration.ts'
 import type { Permits } from './permit.ts'
 import type { TrustRecord } from './trust.ts'
+import type { TurnAsker } from './turns.ts'
 import type { SallyportError } from '../errors.ts'
 
 /** What is known of the thing that is to be called, at this instant. */
@@ -185,6 +186,12 @@ export interface GovernPorts {
   readonly foresee: (ask: Omit<LeaseAsk, 'permit'>) => Readonly<Record<string, unknown>> | null
   /** Leases them and counts the call in; rejects with ERR_CREDENTIAL_… where a source fails */
   readonly equip: (ask: LeaseAsk, waiting: Waiting) => Promise<CallEquipment> | CallEquipment
+  readonly turns: {
+    /** The call's place among those that the server works on at once; null where there is none to be had at present */
+    take(proposal: Proposal): Turn | null
+    /** Waits for it, from the turn of the event loop on in which there was none: refuses with ERR_BUSY, or the wait's own reason */
+    wait(proposal: Proposal, waiting: Waiting, asker: TurnAsker): void
+  }
   /** What is to be on record before anything is called, being recorded: rejects where it can't be. Null where it all is */
   readonly owed: () => Promise<void> | null
   /** Takes the end of a call that was never sent, to record it as soon as the journal can be written */

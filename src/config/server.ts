@@ -13,6 +13,9 @@ import { resolveVariable, variableText } from './variable.ts'
 
 type Entry = Config['servers'][string]
 
+/** Calls of one server that a principal may have at once where each is a process with memory of its own */
+const mostProcesses = 64
+
 export interface ServerContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly mode: string
@@ -68,6 +71,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     egressWhen: entry.egress_when,
     credentials: entry.credentials.map((injection) => injectionOf(injection, absolute)),
     instance: entry.instance,
+    maxConcurrent: entry.max_concurrent,
     pool: { size: entry.pool.size, ageMs: entry.pool.age_ms },
     trust: entry.trust,
     surface: entry.surface,
@@ -103,6 +107,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
   const issues = [
     ...environment.issues,
     ...checkPool(name, entry, layer, at('pool')),
+    ...checkConcurrent(entry, layer, at('max_concurrent')),
     ...checkArguments(entry, layer, at('args')),
     ...checkEgress(entry, layer.document, at('egress')),
     ...checkInjections(entry, context.sources, layer.document, at('credentials')),
@@ -199,6 +204,20 @@ function checkPool(
     got: `pool with instance: ${instance}`,
     expected: 'a pool only with instance: call',
     mend: 'say instance: call, or remove pool',
+  }
+  return [issue('ERR_CONFIG_INVALID', document, at, said)]
+}
+
+function checkConcurrent(
+  { instance, max_concurrent: most }: Entry,
+  { document }: Layer,
+  at: readonly Step[],
+): readonly Issue[] {
+  if (instance !== 'call' || most === null || most <= mostProcesses) return []
+  const said = {
+    got: `${most} with instance: call`,
+    expected: `at most ${mostProcesses}, since each call has a process of its own`,
+    mend: `say ${mostProcesses} or less, or another instance`,
   }
   return [issue('ERR_CONFIG_INVALID', document, at, said)]
 }

@@ -62,6 +62,13 @@ export interface Admission {
   readonly comparing: Comparing
   /** What the call holds of secrets until it is settled; null where it needs none */
   readonly secrets: AdmittedSecrets | null
+  /** Its place among the calls that the server works on, until it is settled */
+  readonly turn: Turn
+}
+
+/** One of the calls that a server works on at once; it is ended once. */
+export interface Turn {
+  end(): void
 }
 
 /** The secrets of one call, as far as whoever sends it has to know them. */

@@ -129,6 +129,8 @@ export interface ServerSettings {
   readonly credentials: readonly Injection[]
   /** One process for each session, or one for each call */
   readonly instance: 'session' | 'call' | 'shared'
+  /** Calls of tools that a process of it works on at once, or where each has its own, that a principal has there at once; null for what is usual */
+  readonly maxConcurrent: number | null
   /** Sandboxes that wait for its calls, where each has a process of its own */
   readonly pool: { readonly size: number; readonly ageMs: number }
   readonly trust: 'trusted' | 'untrusted' | 'sandboxed'

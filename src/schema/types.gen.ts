@@ -419,6 +419,10 @@ export interface Config {
        */
       instance: 'session' | 'call' | 'shared'
       /**
+       * Calls of tools that one process works on at once, or with `instance: call` (64 at most) that a principal has there at once; the next wait for their turn, `timeouts.call_ms` at most. null is 256, with `instance: shared` for each session, and 8 with `instance: call`
+       */
+      max_concurrent: number | null
+      /**
        * With `instance: call`: sandboxes that are built ahead and wait, empty, for one call each
        */
       pool: {

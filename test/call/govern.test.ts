@@ -6,7 +6,7 @@ import { draftDeclaration, type ToolDeclaration } from '../../src/call/declarati
 import { govern, recordOutcome } from '../../src/call/govern.ts'
 import { Permits } from '../../src/call/permit.ts'
 import type { ApprovalAnswer, CallEquipment, GovernPorts, Standing, Told } from '../../src/call/ports.ts'
-import type { Admission, Proposal } from '../../src/schema/governor.ts'
+import type { Admission, Proposal, Turn } from '../../src/schema/governor.ts'
 import { type TrustRecord, unknownTool } from '../../src/call/trust.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 
@@ -61,9 +61,13 @@ interface World {
   journal: (type: string) => void
   foreseen: Readonly<Record<string, unknown>> | null
   equip: () => CallEquipment | Promise<CallEquipment>
+  /** Waited for before a turn is the call's */
+  turn: Promise<void> | null
 }
 let world: World
 let owed: object[]
+/** That are taken and not ended */
+let turns: number
 let records: { type: string; body: Readonly<Record<string, unknown>> }[]
 
 beforeEach(() => {
@@ -84,10 +88,14 @@ beforeEach(() => {
     journal: () => {},
     foreseen: null,
     equip: () => ({ process: null, secrets: null, end: () => undefined }),
+    turn: null,
   }
+  turns = 0
 })
 
 let permits: Permits
+
+const take = (): Turn => ((turns += 1), { end: () => (turns -= 1) })
 
 /** What the journal would do: the record is there, or it is told why not, when the present turn is over. */
 function add(type: string, body: Readonly<Record<string, unknown>>, told: Told): void {
@@ -140,6 +148,14 @@ function ports(): GovernPorts {
     },
     owe: ({ admission: { call, intent }, outcome }) => owed.push({ call, intent, outcome: outcome.kind }),
     abouts: new Abouts(),
+    turns: {
+      take: () => (world.turn === null ? take() : null),
+      wait: (_proposal, _waiting, { given, refused: no }) =>
+        void world.turn?.then(
+          () => given(take()),
+          (error: unknown) => no(SallyportError.from(error)),
+        ),
+    },
     owed: () => null,
     refuse: () => {},
   }
@@ -190,6 +206,66 @@ test('calls of one turn take each step together, and one that is refused holds u
     ...['stand', 'digest', 'decide'].flatMap(all),
     ...['permit', 'stand'].flatMap((step) => [`${step} a`, `${step} c`]),
   ])
+})
+
+describe('a call that has to wait for its turn', () => {
+  test('has no permit and no intent until it comes, and is decided by what holds then', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    world.turn = promise
+    const call = run()
+    await new Promise(setImmediate)
+    expect([records, [...permits.list()], turns]).toEqual([[], [], 0])
+    world.turn = null
+    world.policy = 'v2'
+    resolve()
+    const admission = await call
+    expect(admission).toMatchObject({ policyVersion: 'v2' })
+    expect(turns).toBe(1)
+    admission.turn.end()
+    expect(turns).toBe(0)
+  })
+
+  test('is denied where that holds by then, and its turn is the next one’s', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    world.turn = promise
+    const call = run()
+    await new Promise(setImmediate)
+    Object.assign(world, { policy: 'v2', action: 'deny' })
+    resolve()
+    await expect(call).rejects.toMatchObject({ code: 'ERR_POLICY_DENIED' })
+    expect(turns).toBe(0)
+  })
+
+  test('has none while a person is asked, be it that rules ask by then', async () => {
+    const [turn, yes] = [Promise.withResolvers<void>(), Promise.withResolvers<ApprovalAnswer>()]
+    world.turn = turn.promise
+    const its = ports()
+    const asked = { ...its, approver: { ...its.approver, ask: () => yes.promise } }
+    const call = run({}, asked)
+    await new Promise(setImmediate)
+    world.turn = null
+    world.policy = 'v2'
+    world.action = 'ask'
+    turn.resolve()
+    await new Promise(setImmediate)
+    expect(turns).toBe(0)
+    yes.resolve(granted)
+    expect(await call).toMatchObject({ approval: 'a-1' })
+    expect(turns).toBe(1)
+  })
+
+  test('goes by no yes where its turn does not come: nothing is recorded of that', async () => {
+    world.action = 'ask'
+    world.turn = Promise.reject(new SallyportError('ERR_BUSY', 'its turn did not come'))
+    const claimed: ApprovalAnswer[] = []
+    const its = ports()
+    const claim = (answer: ApprovalAnswer): ApprovalAnswer => (claimed.push(answer), answer)
+    await expect(run({}, { ...its, approver: { ...its.approver, claim } })).rejects.toMatchObject({
+      code: 'ERR_BUSY',
+    })
+    expect(records.map(({ type }) => type)).toEqual(['call.denied'])
+    expect(claimed).toEqual([granted])
+  })
 })
 
 test('a call whose yes is taken back while that is recorded gets no permit', async () => {
@@ -406,6 +482,7 @@ describe('nothing is sent when', () => {
     expect(records.at(-1)).toMatchObject({ type: 'call.denied', body: { call: 'c-1', code } })
     expect(records.at(-1)?.body).toMatchObject({ failure: catalogue[code as keyof typeof catalogue].failure })
     expect([...permits.list()]).toEqual([])
+    expect(turns).toBe(0)
   })
 
   test.each(['', 'a'])(

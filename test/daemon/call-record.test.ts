@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Told } from '../../src/call/ports.ts'
+import { noTurn } from '../../src/call/turns.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 import type { Admission } from '../../src/schema/governor.ts'
 import { Confided } from '../../src/credentials/confided.ts'
@@ -104,6 +105,7 @@ const admission: Admission = {
   refuse: null,
   comparing: () => null,
   secrets: null,
+  turn: noTurn,
 }
 const outcome = { kind: 'result', durationMs: 1.5, detail: null, bytes: '{}' } as const
 

@@ -283,27 +283,6 @@ describe('a fault', () => {
     await eventually(async () => (await codeOf(call('shut'))) === 'done')
   })
 
-  test('20: a thousand calls at once are each answered once, done or refused as too many, first come first served', async () => {
-    const hosts = await Promise.all(Array.from({ length: 20 }, () => at.connect('host')))
-    const before = effects('plain').length
-    const done: number[][] = hosts.map(() => [])
-    const ends = await Promise.all(
-      hosts.flatMap((host, n) =>
-        Array.from({ length: 50 }, (_, i) =>
-          codeOf(call('plain', 'honest', host).then(() => done[n]?.push(i))),
-        ),
-      ),
-    )
-    for (const host of hosts) await host[Symbol.asyncDispose]()
-    expect(ends).toHaveLength(1000)
-    expect(ends.filter((end) => end !== 'done' && end !== 'ERR_BUSY')).toEqual([])
-    const granted = ends.filter((end) => end === 'done').length
-    expect(granted).toBeGreaterThanOrEqual(64)
-    expect(effects('plain').length - before).toBe(granted)
-    expect(new Set(effects('plain')).size).toBe(effects('plain').length)
-    for (const order of done) expect(order).toEqual(order.toSorted((a, b) => a - b))
-  })
-
   test('23: where no process can be made (ENOMEM) a launch fails by name, calls go on, and it works again', async () => {
     await withoutBrief()
     const groups = cgroupsOf(client.hello.daemon)

@@ -169,13 +169,11 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     const wait = () => one.ask('tools/call', { server: 'own', tool: 'wait' })
     const waiting = Array.from({ length: 8 }, wait)
     await eventually(() => seen.calls('own').length === waiting.length)
-    expect((await wait()).error).toMatchObject({
-      message: expect.stringContaining(`uid ${ann} has 8 calls of own`) as string,
-      data: { code: 'ERR_BUSY' },
-    })
+    const more = wait() // for its turn
     expect((await other.ask('tools/call', echo('own'))).result).toMatchObject({ type: 'output' })
+    expect(seen.calls('own')).toHaveLength(waiting.length + 1)
     await one.ask('servers/stop', { server: 'own' })
-    for (const { error } of await Promise.all(waiting))
+    for (const { error } of await Promise.all([...waiting, more]))
       expect(error?.data.code).toBe('ERR_SERVER_UNAVAILABLE')
   },
 

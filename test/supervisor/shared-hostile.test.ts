@@ -1,5 +1,6 @@
 // A process that sessions share, and hosts and a server that would have one of them pay for another.
 import { expect, test } from 'vitest'
+import { mostShared } from '../../src/supervisor/shared/refusal.ts'
 import { living } from '../support/collect.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Sharer, type Sharing, shares, sharing } from '../support/sharing.ts'
@@ -43,8 +44,8 @@ test('a host that does not read is let go, and the others lose nothing', async (
 test('one session cannot take the whole process: beyond its share it is refused, and another is not', async () => {
   await using all = await sharing()
   const [greedy, other] = [await all.host(), await all.host()]
-  for (let n = 0; n < 256; n++) greedy.begin(n, 'hold', { key: `k${n}` })
-  expect(await codeOf(greedy.ask(256, 'tools/list'))).toBe('ERR_BUSY')
+  for (let n = 0; n < mostShared; n++) greedy.begin(n, 'hold', { key: `k${n}` })
+  expect(await codeOf(greedy.ask(mostShared, 'tools/list'))).toBe('ERR_BUSY')
   expect(await other.call(1, 'pid')).toMatch(/^\d+$/)
 })
 

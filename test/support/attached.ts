@@ -8,6 +8,9 @@ export interface AttachedHost extends AsyncDisposable {
   readonly lines: readonly string[]
   ask(method: string, params: object): Promise<RawReply>
   call(tool: string, args?: object): Promise<RawReply>
+  /** All of them at once; the answers are in their order */
+  callAll(tool: string, each: readonly object[]): Promise<readonly RawReply[]>
+  tell(method: string, params?: object): void
   /** One line, with `$ID` for the next id */
   say(line: string): Promise<RawReply>
 }
@@ -24,6 +27,12 @@ export async function attached(at: Place, server: string): Promise<AttachedHost>
     lines: caller.lines,
     ask: (method, params) => caller.ask(method, params),
     call: (tool, args = {}) => caller.ask('tools/call', { name: tool, arguments: args }),
+    callAll: (tool, each) =>
+      caller.askAll(
+        'tools/call',
+        each.map((args) => ({ name: tool, arguments: args })),
+      ),
+    tell: (method, params) => caller.tell(method, params),
     say: (line) => caller.say(line),
     async [Symbol.asyncDispose]() {
       caller[Symbol.dispose]()

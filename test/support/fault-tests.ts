@@ -186,8 +186,15 @@ export const faultRows: readonly FaultRow[] = [
     number: 20,
     fault: 'a thousand calls at once',
     tests: {
-      'integration/faults.test.ts': ['20: '],
-      'rpc/connection.test.ts': ['answers ERR_BUSY beyond 64 calls'],
+      'integration/turns.test.ts': [
+        'over one connection to %s are each answered',
+        'in a session with %s are each answered',
+        'in two sessions that share a process',
+        'of which each has a process',
+        'that does not come in time is refused',
+      ],
+      'call/turns.test.ts': ['in the order of coming'],
+      'rpc/connection.test.ts': ['answers ERR_BUSY beyond 1024 calls'],
     },
   },
   {

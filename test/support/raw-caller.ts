@@ -82,6 +82,25 @@ export class RawCaller implements Disposable {
     return this.say(`{"jsonrpc":"2.0","id":$ID,"method":"${method}","params":${JSON.stringify(params)}}`)
   }
 
+  /** All of them at once; their answers in the same order, however they come. */
+  async askAll(method: string, each: readonly object[]): Promise<readonly RawReply[]> {
+    const first = this.#id + 1
+    this.#id += each.length
+    const from = this.lines.length
+    const asked = each.map((params, n) => JSON.stringify({ jsonrpc: '2.0', id: first + n, method, params }))
+    this.#input.write(asked.map((line) => `${line}\n`).join(''))
+    const answers = new Map<unknown, RawReply>()
+    let read = from
+    await eventually(() => {
+      for (; read < this.lines.length; read++) {
+        const said = JSON.parse(this.lines[read] ?? '') as RawReply & { readonly method?: string }
+        if (said.method === undefined) answers.set(said.id, said)
+      }
+      return answers.size >= each.length
+    })
+    return each.map((_, n) => answers.get(first + n) ?? { id: null })
+  }
+
   /** Answers a request of the other side's. */
   answer(id: unknown, result: object): void {
     this.#input.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`)

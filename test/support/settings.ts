@@ -58,6 +58,7 @@ export const serverOf = (more: Partial<ServerSettings> = {}): ServerSettings => 
   egressWhen: 'always',
   credentials: [],
   instance: 'session',
+  maxConcurrent: null,
   pool: { size: 2, ageMs: 300_000 },
   trust: 'trusted',
   surface: 'static',

@@ -6,6 +6,7 @@ import type { Ledger } from '../../call/ledger.ts'
 import type { Permits } from '../../call/permit.ts'
 import type { GovernPorts, Intent, Told } from '../../call/ports.ts'
 import { isProvisional } from '../../call/trust.ts'
+import { noTurn, Turns } from '../../call/turns.ts'
 import { uncontained } from '../../config/containment.ts'
 import type { Confided } from '../../credentials/confided.ts'
 import { SallyportError } from '../../errors.ts'
@@ -74,6 +75,7 @@ export class Governors implements AsyncDisposable {
   readonly #schemas = new ArgumentSchemas()
   readonly #outcomes: Outcomes
   readonly #recording = new Together()
+  readonly #turns = new Turns()
   /** Looks at what instances list that are not over yet */
   readonly #looks = new Set<Look>()
   /** Calls that were refused after they were admitted, until they are settled */
@@ -114,6 +116,17 @@ export class Governors implements AsyncDisposable {
       abouts: new Abouts(),
       foresee: (ask) => outfits.foresee(ask),
       equip: (ask, waiting) => outfits.equip(ask, waiting),
+      turns: {
+        take: (proposal) => {
+          const server = settings.servers.get(proposal.server.name)
+          return server === undefined ? noTurn : this.#turns.take(server, proposal)
+        },
+        wait: (proposal, waiting, asker) => {
+          const server = settings.servers.get(proposal.server.name)
+          if (server === undefined) asker.given(noTurn)
+          else this.#turns.wait(server, proposal, waiting, asker)
+        },
+      },
       owed: () => (this.#isOwing ? this.#paid() : null),
       owe: (ended) => this.#outcomes.add(ended),
       refuse: (proposal, error) => tellRefusal(proposal, error, emit),
@@ -245,6 +258,7 @@ export class Governors implements AsyncDisposable {
     if (admission.refuse !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
     // At once: whatever becomes of the record, the call's secrets end with the call.
     const used = outfits.settle(admission)
+    admission.turn.end()
     if (this.#refused.size > 0 && this.#refused.delete(call)) return false
     if (outcome.kind === 'timeout') {
       const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }

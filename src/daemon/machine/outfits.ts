@@ -1,5 +1,6 @@
 // The outfits of everything that runs, and what governance asks of them: leases for calls, and who was in flight when.
 import type { CallEquipment, LeaseAsk } from '../../call/ports.ts'
+import { mostConcurrent } from '../../call/turns.ts'
 import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
 import { within } from '../../lib/deadline.ts'
@@ -19,8 +20,6 @@ export const noOutfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'> = {
   settle: () => null,
 }
 
-/** Calls of one server that one principal may have in processes of their own at once: of others' it takes none */
-const maxOwnProcesses = 8
 /** What an end may take beyond the server's own ladder, ms */
 const proofMs = 2000
 
@@ -158,17 +157,18 @@ export class Outfits implements AsyncDisposable {
 
   /** A process of its own has secrets of its own: its placeholders are in no other one, and end with it. */
   async #equipOwn(server: ServerSettings, ask: LeaseAsk, waiting: Waiting): Promise<CallEquipment> {
+    const most = mostConcurrent(server)
     const busy = (): SallyportError =>
       new SallyportError(
         'ERR_BUSY',
-        `uid ${ask.principal} has ${maxOwnProcesses} calls of ${server.name} in processes of their own; wait for one of them to end`,
+        `uid ${ask.principal} has ${most} calls of ${server.name} in processes of their own, none of which ends; call again`,
         { server: server.name },
       )
     // Who was answered may call again at once, however long the process of before takes to end.
     const { eofMs, termMs } = server.stop
     const end = performance.now() + eofMs + termMs + proofMs
     const ownNow = (): readonly Outfit[] => this.#ownOf(server, ask.principal)
-    for (let own = ownNow(); own.length >= maxOwnProcesses; own = ownNow()) {
+    for (let own = ownNow(); own.length >= most; own = ownNow()) {
       const leftMs = end - performance.now()
       if (leftMs <= 0 || !own.some(({ isOver }) => isOver)) throw busy()
       await within(this.#gone.promise, leftMs, busy, waiting.signal)

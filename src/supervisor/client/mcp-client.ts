@@ -28,7 +28,7 @@ import { followEnd } from '../instance/process-end.ts'
 import type { Guests } from '../shared/guests.ts'
 
 /** Requests in flight beyond which more are refused */
-const maxInFlight = 256
+const maxInFlight = 4096
 
 /**
  * Speaks either era. Answers a server's own requests as nobody's host: no sampling, elicitation declined, roots from

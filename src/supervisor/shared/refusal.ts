@@ -7,7 +7,7 @@ import { capabilitiesKey, modernVersion, versionKey } from '../message/modern-dr
 import { metaOf, only } from './lines.ts'
 
 /** Most requests that one session may have in flight there, so that none takes the whole process */
-export const mostShared = 256
+export const mostShared = 1024
 
 /** Method of an older era -> what the later one has in its place */
 const replaced: Readonly<Record<string, string>> = {

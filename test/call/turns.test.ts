@@ -1,0 +1,130 @@
+// Whose turn it is at a server that works on some calls at once.
+import { describe, expect, test } from 'vitest'
+import { Turns } from '../../src/call/turns.ts'
+import type { InstanceId } from '../../src/lib/ids.ts'
+import type { Turn } from '../../src/schema/governor.ts'
+import type { ServerSettings } from '../../src/schema/settings.ts'
+import { serverOf } from '../support/settings.ts'
+
+const server = (maxConcurrent: number, more: Partial<ServerSettings> = {}): ServerSettings =>
+  serverOf({ name: 'files', maxConcurrent, ...more })
+const taker = {
+  kind: 'tool',
+  subject: 'read_file',
+  instance: 'i-1' as InstanceId,
+  principal: '1000',
+  session: 's-1',
+} as const
+/** A turn, at once or when it comes. */
+function take(
+  turns: Turns,
+  at: ServerSettings,
+  its: object = {},
+  waiting: { readonly signal: AbortSignal } = never,
+): Promise<Turn> | Turn {
+  const who = { ...taker, ...its }
+  const free = turns.take(at, who)
+  if (free !== null) return free
+  return new Promise((given, refused) => turns.wait(at, who, waiting, { given, refused }))
+}
+
+const never = { signal: new AbortController().signal }
+
+/** What has become of it once everything else of this turn is over. */
+async function now<T>(promise: Promise<T> | T): Promise<T | 'waits'> {
+  await new Promise(setImmediate)
+  return Promise.race([promise, Promise.resolve('waits' as const)])
+}
+
+describe('a server that works on two calls at once', () => {
+  test('has a turn for two at once, and for the next when one ends, in the order of coming', async () => {
+    const turns = new Turns()
+    const had: string[] = []
+    const begin = (name: string): Promise<Turn> | Turn => {
+      const turn = take(turns, server(2))
+      if (turn instanceof Promise) void turn.then(() => had.push(name))
+      else had.push(name)
+      return turn
+    }
+    const [first, second] = [begin('a'), begin('b')] as [Turn, Turn]
+    const later = ['c', 'd', 'e'].map(begin) as readonly Promise<Turn>[]
+    await now(null)
+    expect(had).toEqual(['a', 'b'])
+    second.end()
+    await now(null)
+    expect(had).toEqual(['a', 'b', 'c'])
+    first.end()
+    ;(await later[0])?.end()
+    await now(null)
+    expect(had).toEqual(['a', 'b', 'c', 'd', 'e'])
+    for (const turn of await Promise.all(later.slice(1))) turn.end()
+    expect([begin('f'), begin('g')].some((turn) => turn instanceof Promise)).toBe(false)
+    expect(begin('h')).toBeInstanceOf(Promise)
+  })
+
+  test('lets sessions take turns, each in its own order', async () => {
+    const turns = new Turns()
+    const had: string[] = []
+    const shared = server(1)
+    let turn = take(turns, shared) as Turn
+    const asked = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) =>
+      Promise.resolve(take(turns, shared, { session: name.slice(0, 1) })).then((its) => {
+        had.push(name)
+        return its
+      }),
+    )
+    for (const _ of asked) {
+      turn.end()
+      await now(null)
+      turn = (await asked[['a1', 'a2', 'a3', 'b1', 'b2'].indexOf(had.at(-1) ?? '')]) as Turn
+    }
+    expect(had).toEqual(['a1', 'b1', 'a2', 'b2', 'a3'])
+  })
+
+  test('keeps nothing of a wait that is called off: the next one has its turn', async () => {
+    const turns = new Turns()
+    const turn = take(turns, server(1)) as Turn
+    const controller = new AbortController()
+    const gone = take(turns, server(1), {}, controller) as Promise<Turn>
+    const next = take(turns, server(1)) as Promise<Turn>
+    controller.abort(new Error('the caller has left'))
+    await expect(gone).rejects.toThrow('the caller has left')
+    expect(await now(next)).toBe('waits')
+    turn.end()
+    expect(await now(next)).not.toBe('waits')
+    const late = take(turns, server(1), {}, controller) as Promise<Turn>
+    await expect(late).rejects.toThrow('the caller has left')
+  })
+
+  test('refuses whoever has waited for call_ms, by name', async () => {
+    const turns = new Turns()
+    const hasty = server(1, { timeouts: { initializeMs: 1000, callMs: 30, idleMs: 0 } })
+    const turn = take(turns, hasty) as Turn
+    await expect(take(turns, hasty)).rejects.toMatchObject({
+      code: 'ERR_BUSY',
+      message:
+        'files read_file was not called: its turn did not come within 30 ms (timeouts.call_ms), and max_concurrent is 1; call again, or fewer at once',
+    })
+    turn.end()
+    expect(take(turns, hasty)).not.toBeInstanceOf(Promise)
+  })
+})
+
+test('every process has turns of its own; where each call has one, every principal', () => {
+  const isFree = (turns: Turns, its: ServerSettings, change: Partial<typeof taker | object>): boolean =>
+    turns.take(its, { ...taker, ...change }) !== null
+  const turns = new Turns()
+  expect(isFree(turns, server(1), {})).toBe(true)
+  expect(isFree(turns, server(1), { instance: 'i-2', session: 's-2' })).toBe(true)
+  const own = server(1, { instance: 'call' })
+  expect(isFree(turns, own, { principal: '7' })).toBe(true)
+  expect(isFree(turns, own, { principal: '7', instance: 'i-3', session: 's-3' })).toBe(false)
+  expect(isFree(turns, own, { principal: '8' })).toBe(true)
+  expect(isFree(turns, { ...own, name: 'other' }, { principal: '7' })).toBe(true)
+})
+
+test('what is no call of a tool takes no turn', () => {
+  const turns = new Turns()
+  for (let n = 0; n < 3; n++) expect(take(turns, server(1), { kind: 'method' })).not.toBeInstanceOf(Promise)
+  expect(take(turns, server(1))).not.toBeInstanceOf(Promise)
+})

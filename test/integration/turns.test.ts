@@ -1,0 +1,223 @@
+// A thousand calls at once: none is lost, none refused, and no process has more of them at once than it is to have.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { type AttachedHost, attached } from '../support/attached.ts'
+import { configOf, fixture, place, type Place, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { RawCaller, refusalOf } from '../support/raw-caller.ts'
+import { speaker } from '../support/speaker.ts'
+import { watching } from '../support/watching.ts'
+import { bodiesOf, witness, type Witness } from '../support/witness.ts'
+
+let seen: Witness
+let at: Place
+let client: Client
+
+const tallies = (name: string, more: object, era: readonly string[] = []): object =>
+  fixture('tallies', {
+    args: ['/app/tallies.mjs', `/seen/${name}`, ...era],
+    profile: 'workspace-write',
+    mounts: [seen.mount],
+    ...more,
+  })
+
+beforeAll(async () => {
+  seen = await witness()
+  const servers = {
+    usual: tallies('usual', {}),
+    few: tallies('few', { max_concurrent: 10 }),
+    one: tallies('one', { max_concurrent: 1, timeouts: { call_ms: 2000, initialize_ms: 60_000 } }),
+    asked: tallies('asked', { max_concurrent: 1 }),
+    shared: tallies('shared', { max_concurrent: 4, instance: 'shared' }, ['stateless']),
+    own: tallies('own', { max_concurrent: 3, instance: 'call' }),
+  }
+  const rules = [
+    { permission: 'mcp:asked:*', action: 'ask', where: { '/name': 'ask*' } },
+    { permission: 'mcp:*:*', action: 'allow' },
+  ]
+  at = await place(configOf(servers, { rules }))
+  ;({ client } = await serve(at))
+})
+afterAll(async () => {
+  await client.call('daemon/shutdown', {})
+  await client[Symbol.asyncDispose]()
+  await at[Symbol.asyncDispose]()
+  await seen[Symbol.asyncDispose]()
+})
+
+/** What a server wrote down: the names in the order in which their calls began, and how many were at work at once. */
+function tallyOf(server: string): { readonly begun: readonly string[]; readonly most: number } {
+  const path = join(seen.source, server)
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
+  let [now, most] = [0, 0]
+  for (const line of lines) most = Math.max(most, (now += line.startsWith('begin') ? 1 : -1))
+  expect(now).toBe(0)
+  return { begun: lines.filter((line) => line.startsWith('begin')).map((line) => line.slice(6)), most }
+}
+
+const wrote = (server: string, line: string): Promise<unknown> =>
+  eventually(() => readFileSync(join(seen.source, server), 'utf8').includes(line))
+
+const names = (count: number, of = 'n'): readonly string[] =>
+  Array.from({ length: count }, (_, n) => `${of}${n}`)
+const answered = (name: string): object => ({ content: [{ type: 'text', text: JSON.stringify({ name }) }] })
+
+describe('20: a thousand calls at once', () => {
+  test.each([
+    ['usual', 256],
+    ['few', 10],
+  ])(
+    'over one connection to %s are each answered, no more than %d at work at once, first come first served',
+    async (server, most) => {
+      const before = bodiesOf(at.stateDir, 'call.outcome').length
+      await using host = await at.connect('host')
+      const all = names(1000)
+      const call = async (name: string): Promise<unknown> => {
+        const { type, data } = (await host.call('tools/call', {
+          server,
+          tool: 'work',
+          arguments: { name, ms: 20 },
+        })) as { readonly type: string; readonly data: unknown }
+        return [type, data]
+      }
+      const ends = await Promise.all(all.map(call))
+      expect(ends).toEqual(all.map((name) => ['output', expect.objectContaining(answered(name))]))
+      const tally = tallyOf(server)
+      expect(tally.begun).toEqual(all)
+      expect(tally.most).toBeLessThanOrEqual(most)
+      expect(tally.most).toBeGreaterThan(most / 2)
+      expect(bodiesOf(at.stateDir, 'call.outcome').length - before).toBe(1000)
+    },
+  )
+
+  test.each([
+    ['usual', 256],
+    ['few', 10],
+  ])(
+    'in a session with %s are each answered, no more than %d at work at once, first come first served',
+    async (server, most) => {
+      const before = tallyOf(server).begun.length
+      await using host = await attached(at, server)
+      const all = names(1000, 's')
+      const ends = await host.callAll(
+        'work',
+        all.map((name) => ({ name, ms: 20 })),
+      )
+      expect(ends.map(({ result }) => result)).toEqual(
+        all.map((name) => expect.objectContaining(answered(name))),
+      )
+      const { begun, most: now } = tallyOf(server)
+      expect(begun.slice(before)).toEqual(all)
+      expect(now).toBeLessThanOrEqual(most)
+      expect(now).toBeGreaterThan(most / 2)
+    },
+  )
+
+  test('in two sessions that share a process are each answered, by turns of the two', async () => {
+    const hosts = await Promise.all(
+      ['a', 'b'].map(() => RawCaller.open(join(at.runtimeDir, 'host/host.sock'))),
+    )
+    for (const host of hosts)
+      expect((await host.ask('session/attach', { server: 'shared' })).error).toBeUndefined()
+    const work = (name: string): object => ({ name: 'work', arguments: { name, ms: 5 }, _meta: speaker })
+    await hosts[0]?.ask('tools/call', work('first'))
+    const all = ['a', 'b'].map((of) => names(500, of))
+    const ends = await Promise.all(
+      hosts.map((host, n) => host.askAll('tools/call', (all[n] ?? []).map(work))),
+    )
+    for (const host of hosts) host[Symbol.dispose]()
+    expect(ends.flat().map(({ result }) => result)).toEqual(
+      all.flat().map((name) => expect.objectContaining(answered(name))),
+    )
+    const { begun, most } = tallyOf('shared')
+    expect(most).toBe(4)
+    for (const [n, of] of ['a', 'b'].entries())
+      expect(begun.filter((name) => name.startsWith(of))).toEqual(all[n])
+    // Whoever came first had the others wait for no longer than by turns.
+    const half = begun.slice(100, 600)
+    expect(Math.abs(half.filter((name) => name.startsWith('a')).length - 250)).toBeLessThan(10)
+  })
+
+  test('of which each has a process: as many as may be there at once, the others when those are gone', async () => {
+    await using host = await attached(at, 'own')
+    const all = names(30, 'o')
+    const ends = await host.callAll(
+      'work',
+      all.map((name) => ({ name, ms: 20 })),
+    )
+    expect(ends.map(({ result }) => result)).toEqual(
+      all.map((name) => expect.objectContaining(answered(name))),
+    )
+    const { begun, most } = tallyOf('own')
+    expect(begun.toSorted()).toEqual(all.toSorted())
+    expect(most).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('a call that waits for its turn', () => {
+  const work = (host: AttachedHost, name: string, ms: number) => host.call('work', { name, ms })
+
+  test('that does not come in time is refused, on record, and nothing of it is sent', async () => {
+    await using host = await attached(at, 'one')
+    const [first, second, third] = await Promise.all(
+      [1900, 1900, 0].map((ms, n) => work(host, `late${n}`, ms)),
+    )
+    expect([first, second].map((end) => end?.result)).toEqual(
+      ['late0', 'late1'].map((name) => expect.objectContaining(answered(name))),
+    )
+    expect(refusalOf(third ?? { id: null })?.data).toMatchObject({ code: 'ERR_BUSY', retryable: true })
+    expect(tallyOf('one').begun).toEqual(['late0', 'late1'])
+    const denials = bodiesOf(at.stateDir, 'call.denied').filter(({ server }) => server === 'one')
+    expect(denials).toEqual([expect.objectContaining({ code: 'ERR_BUSY' })])
+    expect((await work(host, 'late3', 0)).result).toMatchObject(answered('late3'))
+  })
+
+  test('and is taken back is never sent', async () => {
+    const before = tallyOf('one').begun.length
+    await using host = await attached(at, 'one')
+    const ends = host.callAll('work', [
+      { name: 'kept', ms: 300 },
+      { name: 'back', ms: 0 },
+      { name: 'next', ms: 0 },
+    ])
+    await wrote('one', 'begin kept')
+    host.tell('notifications/cancelled', { requestId: 4 })
+    void ends.catch(() => undefined) // one has no answer
+    await wrote('one', 'end next')
+    expect(tallyOf('one').begun.slice(before)).toEqual(['kept', 'next'])
+    const denials = bodiesOf(at.stateDir, 'call.denied').filter(({ server }) => server === 'one')
+    expect(denials.at(-1)).toMatchObject({ code: 'ERR_CALL_CANCELLED' })
+  })
+
+  test('over a connection that is closed is never sent, and holds up no other', async () => {
+    const before = tallyOf('one').begun.length
+    const call = (host: Client, name: string, ms: number): Promise<unknown> =>
+      host.call('tools/call', { server: 'one', tool: 'work', arguments: { name, ms } })
+    await using other = await at.connect('host')
+    const holds = call(other, 'holds', 500)
+    await wrote('one', 'begin holds')
+    const leaving = await at.connect('host')
+    const left = call(leaving, 'left', 0).catch((error: unknown) => error)
+    await client.call('servers/get', { server: 'one' })
+    const next = call(other, 'follows', 0)
+    await leaving[Symbol.asyncDispose]()
+    await Promise.all([left, holds, next])
+    expect(tallyOf('one').begun.slice(before)).toEqual(['holds', 'follows'])
+  })
+
+  test('waits for no person who is asked about another', async () => {
+    await using host = await attached(at, 'asked')
+    await using operator = await watching(client)
+    const asked = work(host, 'ask0', 0)
+    const question = await operator.next()
+    expect((await work(host, 'free', 0)).result).toMatchObject(answered('free'))
+    const busy = work(host, 'busy', 300)
+    await wrote('asked', 'begin busy')
+    await client.call('approvals/approve', { id: question.id })
+    expect((await asked).result).toMatchObject(answered('ask0'))
+    await busy
+    expect(tallyOf('asked')).toEqual({ begun: ['free', 'busy', 'ask0'], most: 1 })
+  })
+})
