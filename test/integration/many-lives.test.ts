@@ -6,7 +6,7 @@ import { expectAftermath } from '../support/aftermath.ts'
 import { attached } from '../support/attached.ts'
 import { configOf, daemon, endServe, fixture, place, serve } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
-import { flat, holdingsOf, livingMib, observed, residentMib, scratchOf } from '../support/holdings.ts'
+import { holdingsOf, livingMib, observed, residentMib, scratchOf } from '../support/holdings.ts'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
 import { longestMs } from '../support/patience.ts'
 import { often } from '../support/often.ts'
@@ -14,7 +14,11 @@ import { buildProbe } from '../support/probe.ts'
 
 /** Servers that start and stop at once: the smallest there are, since it is the daemon that is looked at */
 const names = Array.from({ length: 12 }, (_, n) => `tiny${n}`)
-const rounds = Math.ceil(often('SALLYPORT_CYCLES', 300) / names.length)
+const rounds = Math.ceil(often('SALLYPORT_CYCLES', 1000) / names.length)
+/** Until code is compiled and what V8 allocates in has grown as far as it may: docs/faults.md has the curve */
+const roundsBefore = 20
+/** What so many lives may add: less than twice of what V8 allocates in */
+const mostAdded = { residentMib: 40, livingMib: 4 }
 const children = 50
 
 test(
@@ -35,7 +39,7 @@ test(
       await Promise.all(names.map((server) => client.call('servers/start', { server })))
       await Promise.all(names.map((server) => client.call('servers/stop', { server })))
     }
-    for (let round = 0; round < 4; round++) await cycle()
+    for (let round = 0; round < roundsBefore; round++) await cycle()
     // The launcher of the next sandbox comes a moment after the last has gone.
     const settled = () =>
       eventually(() => {
@@ -47,8 +51,8 @@ test(
     for (let round = 0; round < rounds; round++) await cycle()
     const added = residentMib(pid) - resident
     await eventually(() => expect(holdingsOf(at, client.hello)).toEqual(before) ?? true)
-    expect(added).toBeLessThan(flat.residentMib)
-    expect((await livingMib(at, pid)) - living).toBeLessThan(flat.livingMib)
+    expect(added).toBeLessThan(mostAdded.residentMib)
+    expect((await livingMib(at, pid)) - living).toBeLessThan(mostAdded.livingMib)
     for (const { instances } of (await client.call('servers/list', {})).servers)
       expect(instances).toMatchObject([{ state: 'stopped', pid: null }])
     await expectAftermath(at, client)
