@@ -1,10 +1,32 @@
-// What a call is told by: in its permit and its intent, when its secrets and its place are asked for, and once it has passed its check.
+// What a call is told by: in the question about it, its permit and its intent, when its secrets and its place are asked for, and once it has passed its check.
 import type { Admission, Proposal, Turn } from '../schema/governor.ts'
+import { withBeside } from './beside.ts'
 import type { Decided, Permitted } from './passed.ts'
 import type { Binding, Permit } from './permit.ts'
-import type { CallEquipment, Intent, LeaseAsk } from './ports.ts'
+import type { ApprovalQuestion, CallEquipment, Intent, LeaseAsk } from './ports.ts'
+import { repeatDigest } from './repeat.ts'
 
 const none: readonly string[] = []
+
+/** What an operator is asked. */
+export function questionOf(
+  proposal: Proposal,
+  { proposed, trust, policyVersion }: Decided,
+  reason: string,
+): ApprovalQuestion {
+  const { text, argumentsDigest, bytesDigest, standing } = proposed
+  return {
+    ...proposal,
+    identity: standing.identity,
+    argumentsDigest,
+    bytesDigest,
+    policyVersion,
+    trustEpoch: trust.epoch,
+    repeatDigest: repeatDigest(proposal.bytes, proposal.evidence),
+    reason,
+    text: withBeside(text, proposal),
+  }
+}
 
 /** What a permit is for. */
 export function bindingOf(

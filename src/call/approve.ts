@@ -159,6 +159,10 @@ export class Approvals implements Approver {
     return this.#given.claim(answer)
   }
 
+  watch(answer: ApprovalAnswer, withdrawn: () => void): void {
+    this.#given.watch(answer, withdrawn)
+  }
+
   /** True while a call goes by that yes and has no permit yet. */
   isGiven(id: string): boolean {
     return this.#given.has(id)

@@ -7,6 +7,8 @@ const mostRevoked = 1024
 export class Given {
   /** With the no that took it back, or null */
   readonly #answers = new Map<ApprovalAnswer, ApprovalAnswer | null>()
+  /** Told of that */
+  readonly #watchers = new Map<ApprovalAnswer, () => void>()
   /** The last of them, oldest first */
   readonly #revoked = new Set<string>()
 
@@ -20,7 +22,13 @@ export class Given {
   claim(answer: ApprovalAnswer): ApprovalAnswer {
     const no = this.#answers.get(answer) ?? null
     this.#answers.delete(answer)
+    this.#watchers.delete(answer)
     return no ?? answer
+  }
+
+  /** Tells once where the yes is taken back before it is claimed. */
+  watch(answer: ApprovalAnswer, withdrawn: () => void): void {
+    if (this.#answers.get(answer) === null) this.#watchers.set(answer, withdrawn)
   }
 
   /** True while a call goes by that approval and has no permit yet. */
@@ -31,7 +39,11 @@ export class Given {
   /** Makes it a no for every such call; false where there is none. */
   withdraw(approval: string, no: ApprovalAnswer): boolean {
     const given = this.#by(approval)
-    for (const answer of given) this.#answers.set(answer, no)
+    for (const answer of given) {
+      this.#answers.set(answer, no)
+      this.#watchers.get(answer)?.()
+      this.#watchers.delete(answer)
+    }
     return given.length > 0
   }
 

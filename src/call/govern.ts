@@ -1,17 +1,16 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
+import { unlessAborted } from '../lib/deadline.ts'
 import { Together, wholeTurnMs } from '../lib/together.ts'
-import { admissionOf, bindingOf, intentOf, leaseAskOf } from './admission.ts'
-import { withBeside } from './beside.ts'
+import { admissionOf, bindingOf, intentOf, leaseAskOf, questionOf } from './admission.ts'
 import { digestOf, sentDigest } from './canonical.ts'
 import type { Admission, Asker, Proposal, Turn, Waiting } from '../schema/governor.ts'
 import { isStill } from './decide.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
-import { isStillSo, turnOnYes } from './turn-of-call.ts'
-import type { CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
+import { askingOf, isStillSo, turnOnYes } from './turn-of-call.ts'
+import type { ApprovalAnswer, CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
 import { canonical, expectAccepted, expectReadAlike, expectValid, expectYes, invalid } from './expect.ts'
 import { denied, refusedAtBoundary, unseen } from './refusal.ts'
 import { refuse } from './refuse.ts'
-import { repeatDigest } from './repeat.ts'
 import { isAsItWas } from './trust.ts'
 
 /** The steps of a governed call; docs/lifecycle.md lists the same words in the same order. */
@@ -88,7 +87,7 @@ class Passage implements Told {
     // 1. propose: the name becomes the canonical identity of something that was accepted, or nothing happens.
     const found = registry.standing(server.name, instance, kind, subject)
     const first = unseen(found, proposal)
-    if (first !== null) return first.then(() => this.propose())
+    if (first !== null) return unlessAborted(first, this.#waiting.signal).then(() => this.propose())
     const standing = expectAccepted(found, proposal)
 
     // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
@@ -144,24 +143,32 @@ class Passage implements Told {
   }
 
   #endTurn(): void {
-    this.#turn?.end()
+    const turn = this.#turn
     this.#turn = null
+    turn?.end()
   }
 
   async #approve(decided: Decided, reason: string): Promise<unknown> {
-    const [proposal, ports] = [this.#proposal, this.#ports]
-    const { proposed, trust, about, policyVersion } = decided
-    const { text, argumentsDigest, bytesDigest } = proposed
-    const { identity } = proposed.standing
+    const [proposal, ports, waiting] = [this.#proposal, this.#ports, this.#waiting]
 
     // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
     expectReadAlike(proposal)
-    this.#endTurn() // others need not wait for a person
-    const bound = { identity, argumentsDigest, bytesDigest, policyVersion, trustEpoch: trust.epoch }
-    const asked = { ...bound, repeatDigest: repeatDigest(proposal.bytes, proposal.evidence), reason }
-    const question = { ...proposal, ...asked, text: withBeside(text, proposal) }
-    const given = await ports.approver.ask(question, this.#waiting)
-    if (given.granted) this.#turn = await turnOnYes(proposal, given, this.#waiting, ports)
+    const asking = askingOf(waiting, () => this.#endTurn())
+    const given = await ports.approver.ask(questionOf(proposal, decided, reason), asking)
+    if (!given.granted) return this.#recordApproval(decided, given)
+    this.#turn ??= ports.turns.take(proposal)
+    if (this.#turn !== null) return this.#recordApproval(decided, given)
+    this.#turn = await turnOnYes(proposal, given, waiting, ports)
+    if (this.#turn === null) return this.#recordApproval(decided, ports.approver.claim(given))
+    if (given.scope === 'once') return this.#recordApproval(decided, given)
+    ports.approver.claim(given)
+    return this.propose() // what was said of more than this call may be over by now
+  }
+
+  async #recordApproval(decided: Decided, given: ApprovalAnswer): Promise<unknown> {
+    const [proposal, ports] = [this.#proposal, this.#ports]
+    const { about, policyVersion } = decided
+    const { argumentsDigest, bytesDigest, standing } = decided.proposed
 
     // 6. record approval: durable before anything stands on it.
     const digests = { arguments_digest: argumentsDigest, bytes_digest: bytesDigest }
@@ -175,7 +182,7 @@ class Passage implements Told {
     // The question was one of a policy that does not hold any more: what holds now decides, from the beginning.
     if (ports.policyVersion(server.name) !== policyVersion) return this.propose()
     if (answer.granted) return this.#permit(decided, answer.approval) // in this turn: a no finds the yes, or its permit
-    return expectYes(answer, proposal, identity, ports.registry)
+    return expectYes(answer, proposal, standing.identity, ports.registry)
   }
 
   #permit(decided: Decided, approval: string | null): null {
@@ -222,7 +229,8 @@ class Passage implements Told {
 
   #dispatchLater(first: Promise<void>, permitted: Permitted, seq: number, equipment: CallEquipment): void {
     const failed = (error: unknown): void => this.#undispatched(equipment, error, seq)
-    first.then(() => this.#dispatch(permitted, seq, equipment), failed)
+    const compared = unlessAborted(first, this.#waiting.signal)
+    compared.then(() => this.#dispatch(permitted, seq, equipment), failed)
   }
 
   #undispatched(equipment: CallEquipment, error: unknown, intent: number): void {

@@ -90,6 +90,8 @@ export interface Approver {
   ask(question: ApprovalQuestion, waiting: Waiting): Promise<ApprovalAnswer>
   /** To be called once with each answer, in the turn in which its permit is issued, or none is: a yes that was taken back until then is a no */
   claim(answer: ApprovalAnswer): ApprovalAnswer
+  /** Tells once where a yes is taken back before it is claimed */
+  watch(answer: ApprovalAnswer, withdrawn: () => void): void
 }
 
 /** A message as it was said; kept whole within a cap, otherwise as its digest and a file beside the journal. */

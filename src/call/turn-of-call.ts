@@ -22,18 +22,38 @@ export function isStillSo(
   )
 }
 
-/** The turn of a call that a person said yes to; where it does not come, nothing goes by that yes. */
+/** While a person is asked the call has no turn: others need not wait for that. */
+export const askingOf = (waiting: Waiting, endTurn: () => void): Waiting => ({
+  signal: waiting.signal,
+  asked() {
+    endTurn()
+    waiting.asked?.()
+  },
+})
+
+/**
+ * Waits for the turn of a call that a person said yes to; null where the yes was taken back meanwhile. Where the turn does not
+ * come, nothing goes by that yes.
+ */
 export async function turnOnYes(
   proposal: Proposal,
   yes: ApprovalAnswer,
   waiting: Waiting,
   { turns, approver }: Pick<GovernPorts, 'turns' | 'approver'>,
-): Promise<Turn> {
-  const free = turns.take(proposal)
-  if (free !== null) return free
+): Promise<Turn | null> {
+  const withdrawn = new AbortController()
+  approver.watch(yes, () => withdrawn.abort())
+  const { limitMs, queued } = waiting
+  const signal = AbortSignal.any([waiting.signal, withdrawn.signal])
+  const its = {
+    signal,
+    ...(limitMs === undefined ? {} : { limitMs }),
+    ...(queued === undefined ? {} : { queued }),
+  }
   try {
-    return await new Promise((given, refused) => turns.wait(proposal, waiting, { given, refused }))
+    return await new Promise((given, refused) => turns.wait(proposal, its, { given, refused }))
   } catch (error) {
+    if (withdrawn.signal.aborted) return null
     approver.claim(yes)
     throw error
   }

@@ -2,7 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import { BriefMap } from '../lib/brief-map.ts'
 import { whenLate } from '../lib/deadline.ts'
-import type { Proposal, Turn } from '../schema/governor.ts'
+import type { Proposal, Turn, Waiting } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 
 type Bounded = Pick<ServerSettings, 'name' | 'instance' | 'maxConcurrent' | 'timeouts'>
@@ -31,21 +31,20 @@ export const mostConcurrent = ({
 export class Turns {
   readonly #lines = new BriefMap<Line>()
 
-  /** A turn where one is free, which whoever has it ends, once; else null. */
+  /** A turn where one is free, which whoever has it ends; else null. */
   take(server: Bounded, taker: Taker): Turn | null {
     if (taker.kind !== 'tool') return noTurn
     const line = this.#lineOf(server, taker)
-    if (line.taken >= mostConcurrent(server)) return null
-    line.taken += 1
-    return line
+    return line.taken >= mostConcurrent(server) ? null : line.take()
   }
 
   /**
    * Waits for one, where none was free in this turn of the event loop. Refuses with ERR_BUSY where it does not come within
-   * `timeouts.call_ms`, and with the signal's reason.
+   * `timeouts.call_ms`, or sooner where the wait says so, and with the signal's reason.
    */
-  wait(server: Bounded, taker: Taker, { signal }: { readonly signal: AbortSignal }, asker: TurnAsker): void {
-    this.#lineOf(server, taker).wait(server, taker, signal, asker)
+  wait(server: Bounded, taker: Taker, waiting: Waiting, asker: TurnAsker): void {
+    waiting.queued?.()
+    this.#lineOf(server, taker).wait(server, taker, waiting, asker)
   }
 
   /** One for each process, or session where nobody says what the process can take; where each call has its own, one for each principal. */
@@ -61,28 +60,38 @@ export class Turns {
 }
 
 /** Turns that are taken, and who waits for one: of each session in the order of coming. */
-class Line implements Turn {
+class Line {
   taken = 0
   readonly #empty: () => void
   readonly #waiting = new Map<string, Set<() => void>>()
+  /** Turns that are over and not handed on */
+  #over = 0
 
   constructor(empty: () => void) {
     this.#empty = empty
   }
 
-  /** It is the next one's then. */
+  take(): Turn {
+    this.taken += 1
+    return new Place(this)
+  }
+
+  /** A turn is the next one's then, who may end it at once: thousands may, one after the other. */
   end(): void {
-    const next = this.#next()
-    if (next !== null) return next()
-    this.taken -= 1
+    if (this.#over++ > 0) return
+    for (; this.#over > 0; this.#over--) {
+      this.taken -= 1
+      this.#next()?.()
+    }
     if (this.taken === 0) this.#empty()
   }
 
-  wait(server: Bounded, { session, subject }: Taker, signal: AbortSignal, asker: TurnAsker): void {
+  wait(server: Bounded, { session, subject }: Taker, waiting: Waiting, asker: TurnAsker): void {
+    const { signal, limitMs = Infinity } = waiting
     const { callMs } = server.timeouts
     const given = (): void => {
       leave()
-      asker.given(this)
+      asker.given(this.take())
     }
     const leave = (): void => {
       dueNoMore()
@@ -94,7 +103,7 @@ class Line implements Turn {
       asker.refused(error)
     }
     const abort = (): void => giveUp(SallyportError.from(signal.reason))
-    const dueNoMore = whenLate(callMs, () => giveUp(late(server, subject)))
+    const dueNoMore = whenLate(Math.min(callMs, limitMs), () => giveUp(late(server, subject, limitMs)))
     signal.addEventListener('abort', abort, { once: true })
     const line = this.#waiting.get(session)
     if (line === undefined) this.#waiting.set(session, new Set([given]))
@@ -119,9 +128,24 @@ class Line implements Turn {
   }
 }
 
-const late = (server: Bounded, subject: string): SallyportError =>
+/** One call's. */
+class Place implements Turn {
+  #line: Line | null
+
+  constructor(line: Line) {
+    this.#line = line
+  }
+
+  end(): void {
+    const line = this.#line
+    this.#line = null
+    line?.end()
+  }
+}
+
+const late = (server: Bounded, subject: string, limitMs: number): SallyportError =>
   new SallyportError(
     'ERR_BUSY',
-    `${server.name} ${subject} was not called: its turn did not come within ${server.timeouts.callMs} ms (timeouts.call_ms), and max_concurrent is ${mostConcurrent(server)}; call again, or fewer at once`,
+    `${server.name} ${subject} was not called: its turn did not come within ${limitMs < server.timeouts.callMs ? `${limitMs} ms` : `${server.timeouts.callMs} ms (timeouts.call_ms)`}, and max_concurrent is ${mostConcurrent(server)}; call again, or fewer at once`,
     { server: server.name, tool: subject },
   )

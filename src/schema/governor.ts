@@ -66,7 +66,7 @@ export interface Admission {
   readonly turn: Turn
 }
 
-/** One of the calls that a server works on at once; it is ended once. */
+/** The place of one call among those that a server works on at once; ended by whoever has it, and over once it was. */
 export interface Turn {
   end(): void
 }
@@ -106,6 +106,10 @@ export interface Waiting {
   readonly reason?: SallyportError | null
   /** Called when a person is asked and has not answered yet */
   readonly asked?: () => void
+  /** Called when it begins to wait for its turn at the server */
+  readonly queued?: () => void
+  /** Waits no longer than that for its turn, ms */
+  readonly limitMs?: number
 }
 
 /** Whoever proposed a call, told one or the other, once. */

@@ -130,7 +130,11 @@ function ports(): GovernPorts {
       uncontained: () => world.uncontained,
       invalidArguments: () => world.invalid,
     },
-    approver: { ask: () => Promise.resolve(world.answer), claim: (answer) => world.claimed ?? answer },
+    approver: {
+      ask: () => Promise.resolve(world.answer),
+      claim: (answer) => world.claimed ?? answer,
+      watch: () => undefined,
+    },
     permits,
     permitTtlMs: () => 1000,
     recorder: {
@@ -240,7 +244,8 @@ describe('a call that has to wait for its turn', () => {
     const [turn, yes] = [Promise.withResolvers<void>(), Promise.withResolvers<ApprovalAnswer>()]
     world.turn = turn.promise
     const its = ports()
-    const asked = { ...its, approver: { ...its.approver, ask: () => yes.promise } }
+    const ask: GovernPorts['approver']['ask'] = (_question, { asked: told }) => (told?.(), yes.promise)
+    const asked = { ...its, approver: { ...its.approver, ask } }
     const call = run({}, asked)
     await new Promise(setImmediate)
     world.turn = null

@@ -89,11 +89,12 @@ export function configuration(
     })
   const servers: Record<string, object> = {
     plain: entry('plain'),
-    hostile: entry('hostile', { output: { line_bytes: 1_048_576 } }),
-    asked: entry('asked'),
+    hostile: entry('hostile', { output: { line_bytes: 1_048_576 }, max_concurrent: 2 }),
+    asked: entry('asked', { max_concurrent: 1 }),
     secret: entry('secret', { credentials: [{ use: 'key', inject: 'meta', as: 'KEY' }] }),
     single: entry('single', {
       instance: 'call',
+      max_concurrent: 3,
       credentials: [
         { use: 'key', inject: 'env', as: 'WORD' },
         { use: 'word', inject: 'file', as: 'WORD_FILE' },
@@ -102,6 +103,7 @@ export function configuration(
     shared: entry('shared', {
       args: ['/app/chaotic.mjs', '/seen/shared', 'stateless'],
       instance: 'shared',
+      max_concurrent: 2,
     }),
     web: entry('web', {
       profile: 'reaching',

@@ -32,12 +32,20 @@ beforeAll(async () => {
     asked: tallies('asked', { max_concurrent: 1 }),
     shared: tallies('shared', { max_concurrent: 4, instance: 'shared' }, ['stateless']),
     own: tallies('own', { max_concurrent: 3, instance: 'call' }),
+    lost: tallies('lost', { max_concurrent: 2, instance: 'shared' }, ['stateless']),
+    changed: tallies('changed', { max_concurrent: 1 }),
+    expires: tallies('expires', { max_concurrent: 1 }),
+    tasks: fixture('tasks', { args: ['/app/tasks.mjs', 'legacy'], max_concurrent: 1 }),
   }
   const rules = [
-    { permission: 'mcp:asked:*', action: 'ask', where: { '/name': 'ask*' } },
+    ...['asked', 'expires'].map((name) => ({
+      permission: `mcp:${name}:*`,
+      action: 'ask',
+      where: { '/name': 'ask*' },
+    })),
     { permission: 'mcp:*:*', action: 'allow' },
   ]
-  at = await place(configOf(servers, { rules }))
+  at = await place(configOf(servers, { rules, approval: { ttl_ms: 1500 } }))
   ;({ client } = await serve(at))
 })
 afterAll(async () => {
@@ -53,7 +61,7 @@ function tallyOf(server: string): { readonly begun: readonly string[]; readonly 
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
   let [now, most] = [0, 0]
   for (const line of lines) most = Math.max(most, (now += line.startsWith('begin') ? 1 : -1))
-  expect(now).toBe(0)
+  expect(now).toBe(lines.filter((line) => line === 'begin dies').length)
   return { begun: lines.filter((line) => line.startsWith('begin')).map((line) => line.slice(6)), most }
 }
 
@@ -219,5 +227,101 @@ describe('a call that waits for its turn', () => {
     expect((await asked).result).toMatchObject(answered('ask0'))
     await busy
     expect(tallyOf('asked')).toEqual({ begun: ['free', 'busy', 'ask0'], most: 1 })
+  })
+
+  test('has another, or none, at once where the server’s process is lost: it is told so, and nothing is left waiting', async () => {
+    using host = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+    expect((await host.ask('session/attach', { server: 'lost' })).error).toBeUndefined()
+    const params = (name: string, ms: number): object => ({
+      name: 'work',
+      arguments: { name, ms },
+      _meta: speaker,
+    })
+    await host.ask('tools/call', params('first', 0))
+    const waiting = names(5).map((name) => params(name, 60_000))
+    const ends = await host.askAll('tools/call', [params('dies', 100), ...waiting])
+    for (const { error } of ends)
+      expect(error).toMatchObject({
+        message: expect.stringContaining('exited with status 3') as string,
+        data: { code: 'ERR_SERVER_UNAVAILABLE' },
+      })
+  })
+
+  test('as thousands do is refused, as all of them are, where its tool has changed by then', async () => {
+    await using host = await attached(at, 'changed')
+    await host.call('work', { name: 'first', ms: 0 })
+    const before = bodiesOf(at.stateDir, 'call.outcome').length
+    const [kept, ...others] = await host.callAll('work', [
+      { name: 'changes', ms: 1500 },
+      ...names(3000).map((name) => ({ name, ms: 0 })),
+    ])
+    expect(kept?.result).toMatchObject(answered('changes'))
+    // What changed may be known only behind the one that has its turn first.
+    const codes = others.map(({ error }) => error?.data.code)
+    expect(new Set(codes.slice(1))).toEqual(new Set(['ERR_DECLARATION_MISMATCH']))
+    expect(['ERR_PERMIT_REFUSED', 'ERR_DECLARATION_MISMATCH']).toContain(codes[0])
+    expect(bodiesOf(at.stateDir, 'call.outcome').length - before).toBe(1)
+    expect(tallyOf('changed').begun).toEqual(['first', 'changes'])
+  })
+
+  test('and goes by an approval that has expired by then is asked about anew', async () => {
+    await using host = await attached(at, 'expires')
+    await using operator = await watching(client, ({ id }) =>
+      client.call('approvals/approve', { id, scope: 'session' }),
+    )
+    expect((await work(host, 'ask0', 0)).result).toMatchObject(answered('ask0'))
+    const busy = work(host, 'busy', 2500)
+    await wrote('expires', 'begin busy')
+    const again = work(host, 'ask0', 0)
+    await busy
+    expect((await again).result).toMatchObject(answered('ask0'))
+    expect(operator.asked).toHaveLength(2)
+  })
+
+  test('hears at once of a yes that is taken back, of which nothing is recorded as used', async () => {
+    await using host = await attached(at, 'asked')
+    await using operator = await watching(client)
+    const busy = work(host, 'holds', 3000)
+    await wrote('asked', 'begin holds')
+    const asked = host.ask('tools/call', {
+      name: 'work',
+      arguments: { name: 'ask1', ms: 0 },
+      _meta: { progressToken: 'token' },
+    })
+    const { id } = await operator.next()
+    await client.call('approvals/approve', { id })
+    const heard = (): readonly string[] => host.lines.filter((line) => line.includes('progressToken'))
+    const before = heard().length
+    await client.call('approvals/deny', { id, reason: 'on second thoughts' })
+    expect((await asked).error).toMatchObject({
+      message: expect.stringContaining('on second thoughts') as string,
+      data: { code: 'ERR_APPROVAL_DENIED' },
+    })
+    expect(heard().slice(before).join('')).not.toContain('approval')
+    expect(
+      bodiesOf(at.stateDir, 'approval.used').filter((one) => one['granted'] === true),
+    ).not.toContainEqual(expect.objectContaining({ approval: id }))
+    expect((await busy).result).toMatchObject(answered('holds'))
+    expect(tallyOf('asked').begun).not.toContain('ask1')
+  })
+
+  test('waits for no task that another has begun', async () => {
+    await using host = await attached(at, 'tasks')
+    const begun = await host.ask('tools/call', { name: 'work', arguments: {}, task: { ttl: 600_000 } })
+    expect(begun.result).toMatchObject({ task: { status: 'working' } })
+    expect((await host.call('plain')).error).toBeUndefined()
+  })
+
+  test('no longer than its caller says', async () => {
+    await using host = await at.connect('host')
+    const call = (name: string, ms: number, more: object = {}): Promise<unknown> =>
+      host.call('tools/call', { server: 'one', tool: 'work', arguments: { name, ms }, ...more })
+    const busy = call('long', 1500)
+    await wrote('one', 'begin long')
+    await expect(call('short', 0, { timeout_ms: 100 })).rejects.toMatchObject({
+      code: 'ERR_BUSY',
+      message: expect.stringContaining('did not come within 100 ms,') as string,
+    })
+    await busy
   })
 })

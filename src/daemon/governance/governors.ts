@@ -258,16 +258,19 @@ export class Governors implements AsyncDisposable {
     if (admission.refuse !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
     // At once: whatever becomes of the record, the call's secrets end with the call.
     const used = outfits.settle(admission)
-    admission.turn.end()
-    if (this.#refused.size > 0 && this.#refused.delete(call)) return false
-    if (outcome.kind === 'timeout') {
-      const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
-      emit(event('call/timeout', server, detail, principal))
+    try {
+      if (this.#refused.size > 0 && this.#refused.delete(call)) return false
+      if (outcome.kind === 'timeout') {
+        const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
+        emit(event('call/timeout', server, detail, principal))
+      }
+      const ended = { admission, outcome, used }
+      if (this.#isPlain(admission, outcome)) this.#outcomes.putOff(ended)
+      else this.#outcomes.add(ended)
+      return true
+    } finally {
+      admission.turn.end()
     }
-    const ended = { admission, outcome, used }
-    if (this.#isPlain(admission, outcome)) this.#outcomes.putOff(ended)
-    else this.#outcomes.add(ended)
-    return true
   }
 
   /** A result of a tool that has earned all the trust there is: nobody decides otherwise for it. */

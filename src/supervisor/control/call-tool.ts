@@ -33,6 +33,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   const { id, call, caller, server, ports, signal } = parts
   const { settings } = server
   const began = performance.now()
+  const timeoutMs = Math.min(call.timeoutMs ?? Infinity, settings.timeouts.callMs)
   const isHeavy = isLong(call.arguments.raw)
   if (isHeavy) await ownTurn()
   const value = parseArguments(call.arguments)
@@ -73,10 +74,10 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       get signal() {
         return line?.until(signal) ?? signal
       },
+      limitMs: timeoutMs,
     },
   )
   const sent = performance.now()
-  const timeoutMs = Math.min(call.timeoutMs ?? Infinity, settings.timeouts.callMs)
   const settle = (kind: Outcome['kind'], bytes: string | null, detail: string | null): boolean =>
     ports.governor.settle(admission, { kind, durationMs: rounded(performance.now() - sent), bytes, detail })
   let answer: Answer

@@ -112,13 +112,15 @@ export class GovernedCalls {
     }
   }
 
-  /** An answer that begins a task ends no call. */
+  /** An answer that begins a task ends no call, but its turn: a task may take a day. */
   #answered(sent: Sent, { route, method }: HostRequest, { text, result, error }: Response): void {
     const bytes = result === null ? utf8Of(text, error) : evidenceOf(text, result)
     const isCall = route === 'call' && result !== null && bytes !== null
     const task = isCall ? taskBegun(bytes, sent.asksTask, this.#options.talk.isLegacy) : null
-    if (task !== null && bytes !== null)
+    if (task !== null && bytes !== null) {
+      for (const { turn } of sent.admissions) turn.end()
       return this.#tasks.begin(task, bytes, (...end) => this.#end(sent, ...end))
+    }
     const kind = result === null || bytes === null ? 'error' : kindOfListed(bytes, result)
     this.#end(sent, kind, bytes, null)
     if (method.startsWith('tasks/')) this.#tasks.answered(method, sent.taskId, kind, bytes ?? '{}')

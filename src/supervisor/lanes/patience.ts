@@ -20,8 +20,11 @@ export class Patience implements Waiting {
   #controller: AbortController | null = null
   #timer: NodeJS.Timeout | undefined
   #looks = 0
+  #signs = 0
   #over: PromiseWithResolvers<void> | null = null
   #isAsked = false
+  /** In words */
+  #waitsFor = ''
   /** Why nobody hears what a person would say yes to, or null */
   #unheard: SallyportError | null = null
   /** Why the wait was ended before its time, or null */
@@ -41,11 +44,23 @@ export class Patience implements Waiting {
   }
 
   readonly asked = (): void => {
+    const isFirst = !this.#isAsked
     this.#isAsked = true
+    this.#waitsFor = "an operator's approval"
     if (this.#unheard !== null) this.end(this.#unheard)
-    if (this.#timer !== undefined || this.reason !== null) return
+    if (!isFirst || this.reason !== null) return
+    this.#hush()
     this.#look()
     this.#timer = setInterval(() => this.#look(), lookMs)
+  }
+
+  /** No person is asked, or none any more: it waits for other calls of the server's, of which there may be thousands. */
+  readonly queued = (): void => {
+    this.#isAsked = false
+    this.#waitsFor = 'its turn at the server'
+    this.#hush()
+    if (this.#token === null || this.reason !== null) return
+    this.#timer = setInterval(() => this.#sign(), lookMs * looksBetweenSigns)
   }
 
   /** Ends the wait; the first reason wins. */
@@ -75,6 +90,7 @@ export class Patience implements Waiting {
 
   #hush(): void {
     if (this.#timer !== undefined) clearInterval(this.#timer)
+    this.#timer = undefined
   }
 
   #look(): void {
@@ -85,8 +101,8 @@ export class Patience implements Waiting {
 
   // Each is more than the one before, as MCP has it, and a little less than the nothing with which a server may begin.
   #sign(): void {
-    const progress = (this.#looks - 1_000_000) / 1_000_000_000
-    const params = `{"progressToken":${this.#token},"progress":${progress},"message":"waiting for an operator's approval"}`
+    const progress = (++this.#signs - 1_000_000) / 1_000_000_000
+    const params = `{"progressToken":${this.#token},"progress":${progress},"message":"waiting for ${this.#waitsFor}"}`
     this.#host.toHost(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}\n`)
   }
 }
