@@ -34,8 +34,7 @@ export class Turns {
   /** A turn where one is free, which whoever has it ends; else null. */
   take(server: Bounded, taker: Taker): Turn | null {
     if (taker.kind !== 'tool') return noTurn
-    const line = this.#lineOf(server, taker)
-    return line.taken >= mostConcurrent(server) ? null : line.take()
+    return this.#lineOf(server, taker).take()
   }
 
   /**
@@ -48,42 +47,37 @@ export class Turns {
   }
 
   /** One for each process, or session where nobody says what the process can take; where each call has its own, one for each principal. */
-  #lineOf({ name, instance, maxConcurrent }: Bounded, { principal, session, ...taker }: Taker): Line {
-    const process = maxConcurrent === null ? session : (taker.instance ?? session)
-    const key = instance === 'call' ? `${name} ${principal}` : process
-    const known = this.#lines.get(key)
-    if (known !== undefined) return known
-    const made = new Line(() => this.#lines.delete(key))
-    this.#lines.set(key, made)
-    return made
+  #lineOf(server: Bounded, { principal, session, instance }: Taker): Line {
+    const process = server.maxConcurrent === null ? session : (instance ?? session)
+    const key = server.instance === 'call' ? `${server.name} ${principal}` : process
+    let line = this.#lines.get(key)
+    if (line === undefined) this.#lines.set(key, (line = new Line(() => this.#lines.delete(key))))
+    line.most = mostConcurrent(server)
+    return line
   }
 }
 
 /** Turns that are taken, and who waits for one: of each session in the order of coming. */
 class Line {
-  taken = 0
+  most = 0
   readonly #empty: () => void
+  #taken = 0
   readonly #waiting = new Map<string, Set<() => void>>()
-  /** Turns that are over and not handed on */
-  #over = 0
+  #isHandingOn = false
 
   constructor(empty: () => void) {
     this.#empty = empty
   }
 
-  take(): Turn {
-    this.taken += 1
-    return new Place(this)
+  /** Null where none is free, or others come first. */
+  take(): Turn | null {
+    return this.#taken < this.most && this.#waiting.size === 0 ? this.#begin() : null
   }
 
-  /** A turn is the next one's then, who may end it at once: thousands may, one after the other. */
+  /** It is the next one's then. */
   end(): void {
-    if (this.#over++ > 0) return
-    for (; this.#over > 0; this.#over--) {
-      this.taken -= 1
-      this.#next()?.()
-    }
-    if (this.taken === 0) this.#empty()
+    this.#taken -= 1
+    this.#handOn()
   }
 
   wait(server: Bounded, { session, subject }: Taker, waiting: Waiting, asker: TurnAsker): void {
@@ -91,7 +85,7 @@ class Line {
     const { callMs } = server.timeouts
     const given = (): void => {
       leave()
-      asker.given(this.take())
+      asker.given(this.#begin())
     }
     const leave = (): void => {
       dueNoMore()
@@ -109,13 +103,34 @@ class Line {
     if (line === undefined) this.#waiting.set(session, new Set([given]))
     else line.add(given)
     if (signal.aborted) abort()
+    else this.#handOn() // there may be more turns than there were
   }
 
-  /** The first of the session whose turn it is, which then waits for all others. */
+  #begin(): Turn {
+    this.#taken += 1
+    return new Place(this)
+  }
+
+  /** Whoever is given a turn may end it at once, and so may thousands, one after the other. */
+  #handOn(): void {
+    if (this.#isHandingOn) return
+    this.#isHandingOn = true
+    try {
+      for (let next = this.#next(); next !== null; next = this.#next()) next()
+    } finally {
+      this.#isHandingOn = false
+    }
+    if (this.#taken === 0) this.#empty()
+  }
+
+  /** The first of the session whose turn it is, which then waits for all others; null where no turn is free. */
   #next(): (() => void) | null {
+    if (this.#taken >= this.most) return null
     for (const [session, line] of this.#waiting) {
-      this.#waiting.delete(session)
-      this.#waiting.set(session, line)
+      if (this.#waiting.size > 1) {
+        this.#waiting.delete(session)
+        this.#waiting.set(session, line)
+      }
       for (const first of line) return first
     }
     return null

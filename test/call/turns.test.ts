@@ -123,6 +123,46 @@ test('every process has turns of its own; where each call has one, every princip
   expect(isFree(turns, { ...own, name: 'other' }, { principal: '7' })).toBe(true)
 })
 
+test('another number holds from the next call on: whoever waits comes before it, or has no turn where there are fewer', async () => {
+  const turns = new Turns()
+  const first = take(turns, server(1)) as Turn
+  const [second, third] = [take(turns, server(1)), take(turns, server(1))]
+  const fourth = take(turns, server(3))
+  expect(fourth).toBeInstanceOf(Promise)
+  const [its, others] = await Promise.all([second, third])
+  expect(await now(fourth)).toBe('waits')
+  const fifth = take(turns, server(1))
+  first.end()
+  its.end()
+  expect(await now(fourth)).toBe('waits')
+  others.end()
+  ;(await fourth).end()
+  ;(await fifth).end()
+  expect(take(turns, server(1))).not.toBeInstanceOf(Promise)
+})
+
+test('thousands who end their turns as soon as they are given them have them one after the other', () => {
+  const turns = new Turns()
+  const one = server(1)
+  const first = turns.take(one, taker)
+  let given = 0
+  const asker = {
+    given: (turn: Turn): void => {
+      given += 1
+      expect(turns.take(one, taker)).toBeNull()
+      turn.end()
+      if (given < 20_000) expect(turns.take(one, taker)).toBeNull()
+      turn.end() // which is nothing
+    },
+    refused: () => undefined,
+  }
+  for (let n = 0; n < 20_000; n++) turns.wait(one, taker, never, asker)
+  first?.end()
+  expect(given).toBe(20_000)
+  expect(turns.take(one, taker)).not.toBeNull()
+  expect(turns.take(one, taker)).toBeNull()
+})
+
 test('what is no call of a tool takes no turn', () => {
   const turns = new Turns()
   for (let n = 0; n < 3; n++) expect(take(turns, server(1), { kind: 'method' })).not.toBeInstanceOf(Promise)
