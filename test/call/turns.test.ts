@@ -1,5 +1,5 @@
 // Whose turn it is at a server that works on some calls at once.
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { Turns } from '../../src/call/turns.ts'
 import type { InstanceId } from '../../src/lib/ids.ts'
 import type { Turn } from '../../src/schema/governor.ts'
@@ -25,10 +25,22 @@ function take(
   const who = { ...taker, ...its }
   const free = turns.take(at, who)
   if (free !== null) return free
-  return new Promise((given, refused) => turns.wait(at, who, waiting, { given, refused }))
+  const waits = new Promise<Turn>((given, refused) => turns.wait(at, who, waiting, { given, refused }))
+  waits.catch(() => undefined) // of one that is called off when its test is over
+  return waits
 }
 
-const never = { signal: new AbortController().signal }
+let over = new AbortController()
+const never = {
+  get signal() {
+    return over.signal
+  },
+}
+// A wait that nobody ends is none of the next test's.
+afterEach(() => {
+  over.abort(new Error('the test is over'))
+  over = new AbortController()
+})
 
 /** What has become of it once everything else of this turn is over. */
 async function now<T>(promise: Promise<T> | T): Promise<T | 'waits'> {
@@ -42,7 +54,7 @@ describe('a server that works on two calls at once', () => {
     const had: string[] = []
     const begin = (name: string): Promise<Turn> | Turn => {
       const turn = take(turns, server(2))
-      if (turn instanceof Promise) void turn.then(() => had.push(name))
+      if (turn instanceof Promise) turn.then(() => had.push(name)).catch(() => undefined)
       else had.push(name)
       return turn
     }

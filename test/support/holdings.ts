@@ -11,6 +11,9 @@ import { livingAt } from './living.ts'
 
 const collects = fileURLToPath(new URL('../chaos/collects.mjs', import.meta.url))
 
+/** What a container engine mounts as it starts its first container, beside a test */
+const ofEngine = /\/docker[^ /]*\/netns\//
+
 /** Everything by name, so that a test shows what there is too much of. */
 export interface Holdings {
   /** Kind of descriptor -> how many */
@@ -41,7 +44,8 @@ export function holdingsOf(at: Place, { pid, daemon }: Client['hello']): Holding
     networks: [...new Set([...networks, ...links].filter((link) => link.startsWith('net:')))],
     mounts: readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
       .split('\n')
-      .filter((line) => line.includes(' - nsfs ') || line.includes(at.folder)),
+      .filter((line) => line.includes(' - nsfs ') || line.includes(at.folder))
+      .filter((line) => !ofEngine.test(line)),
     sockets: [...new Set(readFileSync('/proc/net/unix', 'utf8').match(/(?<= )\/.*$/gm))]
       .filter((path) => path.startsWith(`${at.folder}/`))
       .toSorted(),
