@@ -72,7 +72,7 @@ export class Approvals implements Approver {
 
   async ask(question: ApprovalQuestion, { signal, asked }: Waiting): Promise<ApprovalAnswer> {
     const stands = this.covering(question)
-    if (stands !== null) return this.#given.add(yesBy(stands))
+    if (stands !== null) return this.#given.add(yesBy(stands), question)
     if (this.#options.listeners() === 0)
       return refusal(
         null,
@@ -132,7 +132,7 @@ export class Approvals implements Approver {
     if (stands) this.#standing.set(id, drafted)
     const open = this.#open.get(id)
     const scope = drafted?.scope ?? 'once'
-    open?.settle(this.#given.add({ granted: true, approval: id, scope, by }))
+    open?.settle(this.#given.add({ granted: true, approval: id, scope, by }, open.question))
     return open !== undefined || stands
   }
 
@@ -145,7 +145,7 @@ export class Approvals implements Approver {
   cover(id: string): void {
     const open = this.#open.get(id)
     const stands = open === undefined ? null : this.covering(open.question)
-    if (stands !== null) open?.settle(this.#given.add(yesBy(stands)))
+    if (open !== undefined && stands !== null) open.settle(this.#given.add(yesBy(stands), open.question))
   }
 
   /** Says no; false when nothing of that id waits. */
@@ -206,6 +206,7 @@ export class Approvals implements Approver {
       ended.add(id)
       settle(refusal(by, reason))
     }
+    this.#given.void(which, refusal(by, reason))
     return [...ended]
   }
 

@@ -283,9 +283,9 @@ class Passage implements Told {
   /** The call is not made: its permit ends, and the asker is told once that is on record. */
   failed(reason: unknown, intent: number | null = null): void {
     if (this.#permitted !== null) this.#ports.permits.end(this.#permitted.permit)
-    this.#endTurn()
     const refused = refuse(this.#proposal, { permitted: this.#permitted, intent }, reason, this.#ports)
     void refused.then((failure) => this.#asker.refused(failure))
+    this.#endTurn()
   }
 }
 

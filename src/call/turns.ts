@@ -1,12 +1,13 @@
-// How many calls a server works on at once: whoever comes later waits, first come first served, the sessions by turns.
+// How many calls a server works on at once: whoever comes later waits, first come first served, the connections by turns.
 import { SallyportError } from '../errors.ts'
 import { BriefMap } from '../lib/brief-map.ts'
 import { whenLate } from '../lib/deadline.ts'
+import { Together, wholeTurnMs } from '../lib/together.ts'
 import type { Proposal, Turn, Waiting } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 
 type Bounded = Pick<ServerSettings, 'name' | 'instance' | 'maxConcurrent' | 'timeouts'>
-type Taker = Pick<Proposal, 'kind' | 'subject' | 'instance' | 'principal' | 'session'>
+type Taker = Pick<Proposal, 'kind' | 'subject' | 'instance' | 'principal' | 'session' | 'peer'>
 
 /** Told one or the other, once. */
 export interface TurnAsker {
@@ -21,6 +22,12 @@ export const noTurn: Turn = { end: () => undefined }
 /** Where a server's settings say no other number; each call of `call` is a process with memory of its own */
 const usual: Readonly<Record<ServerSettings['instance'], number>> = { session: 256, call: 8, shared: 256 }
 
+/** Calls of one principal that wait for a turn, at whatever server: each takes about 12 KiB of the daemon */
+const mostWaiting = 4096
+
+/** Thousands may be refused by one event: others have turns of the event loop between */
+const refusing = new Together({ turnMs: wholeTurnMs })
+
 /** How many calls of tools a server works on at once. */
 export const mostConcurrent = ({
   instance,
@@ -30,6 +37,8 @@ export const mostConcurrent = ({
 /** The turns at every server. Whatever lasts, as subscriptions do, is no call of a tool, and takes none. */
 export class Turns {
   readonly #lines = new BriefMap<Line>()
+  /** How many calls of each principal wait */
+  readonly #waiting = new Map<string, number>()
 
   /** A turn where one is free, which whoever has it ends; else null. */
   take(server: Bounded, taker: Taker): Turn | null {
@@ -38,12 +47,22 @@ export class Turns {
   }
 
   /**
-   * Waits for one, where none was free in this turn of the event loop. Refuses with ERR_BUSY where it does not come within
-   * `timeouts.call_ms`, or sooner where the wait says so, and with the signal's reason.
+   * Waits for one, where none was free in this turn of the event loop. Refuses with ERR_BUSY where its principal has too many
+   * calls waiting, or it does not come within `timeouts.call_ms`, or sooner where the wait says so; and with the signal's reason.
    */
   wait(server: Bounded, taker: Taker, waiting: Waiting, asker: TurnAsker): void {
-    waiting.queued?.()
-    this.#lineOf(server, taker).wait(server, taker, waiting, asker)
+    const { principal } = taker
+    const others = this.#waiting.get(principal) ?? 0
+    if (others >= mostWaiting) return asker.refused(tooMany(server, taker))
+    this.#waiting.set(principal, others + 1)
+    waiting.queued?.(true)
+    const left = (): void => {
+      waiting.queued?.(false)
+      const now = (this.#waiting.get(principal) ?? 1) - 1
+      if (now === 0) this.#waiting.delete(principal)
+      else this.#waiting.set(principal, now)
+    }
+    this.#lineOf(server, taker).wait(server, taker, waiting, { ...asker, left })
   }
 
   /** One for each process, or session where nobody says what the process can take; where each call has its own, one for each principal. */
@@ -57,12 +76,13 @@ export class Turns {
   }
 }
 
-/** Turns that are taken, and who waits for one: of each session in the order of coming. */
+/** Turns that are taken, and who waits for one: over each connection in the order of coming. */
 class Line {
   most = 0
   readonly #empty: () => void
   #taken = 0
-  readonly #waiting = new Map<string, Set<() => void>>()
+  /** By who connected: an object of each connection's own */
+  readonly #waiting = new Map<Taker['peer'], Set<() => void>>()
   #isHandingOn = false
 
   constructor(empty: () => void) {
@@ -80,7 +100,12 @@ class Line {
     this.#handOn()
   }
 
-  wait(server: Bounded, { session, subject }: Taker, waiting: Waiting, asker: TurnAsker): void {
+  wait(
+    server: Bounded,
+    { peer, subject }: Taker,
+    waiting: Waiting,
+    asker: TurnAsker & { readonly left: () => void },
+  ): void {
     const { signal, limitMs = Infinity } = waiting
     const { callMs } = server.timeouts
     const given = (): void => {
@@ -90,17 +115,18 @@ class Line {
     const leave = (): void => {
       dueNoMore()
       signal.removeEventListener('abort', abort)
-      this.#remove(session, given)
+      this.#remove(peer, given)
+      asker.left()
     }
     const giveUp = (error: SallyportError): void => {
       leave()
-      asker.refused(error)
+      refusing.add(() => asker.refused(error), peer)
     }
     const abort = (): void => giveUp(SallyportError.from(signal.reason))
     const dueNoMore = whenLate(Math.min(callMs, limitMs), () => giveUp(late(server, subject, limitMs)))
     signal.addEventListener('abort', abort, { once: true })
-    const line = this.#waiting.get(session)
-    if (line === undefined) this.#waiting.set(session, new Set([given]))
+    const line = this.#waiting.get(peer)
+    if (line === undefined) this.#waiting.set(peer, new Set([given]))
     else line.add(given)
     if (signal.aborted) abort()
     else this.#handOn() // there may be more turns than there were
@@ -111,35 +137,45 @@ class Line {
     return new Place(this)
   }
 
-  /** Whoever is given a turn may end it at once, and so may thousands, one after the other. */
+  /** Whoever is given a turn may end it at once, and so may thousands, one after the other: others have turns of the event loop between. */
   #handOn(): void {
     if (this.#isHandingOn) return
     this.#isHandingOn = true
+    const endMs = performance.now() + wholeTurnMs
     try {
-      for (let next = this.#next(); next !== null; next = this.#next()) next()
-    } finally {
+      for (let next = this.#next(); next !== null; next = this.#next()) {
+        next()
+        if (performance.now() < endMs) continue
+        return void setImmediate(() => {
+          this.#isHandingOn = false
+          this.#handOn()
+        })
+      }
+    } catch (thrown) {
       this.#isHandingOn = false
+      throw thrown
     }
+    this.#isHandingOn = false
     if (this.#taken === 0) this.#empty()
   }
 
-  /** The first of the session whose turn it is, which then waits for all others; null where no turn is free. */
+  /** The first over the connection whose turn it is, which then waits for all others; null where no turn is free. */
   #next(): (() => void) | null {
     if (this.#taken >= this.most) return null
-    for (const [session, line] of this.#waiting) {
+    for (const [peer, line] of this.#waiting) {
       if (this.#waiting.size > 1) {
-        this.#waiting.delete(session)
-        this.#waiting.set(session, line)
+        this.#waiting.delete(peer)
+        this.#waiting.set(peer, line)
       }
       for (const first of line) return first
     }
     return null
   }
 
-  #remove(session: string, one: () => void): void {
-    const line = this.#waiting.get(session)
+  #remove(peer: Taker['peer'], one: () => void): void {
+    const line = this.#waiting.get(peer)
     line?.delete(one)
-    if (line?.size === 0) this.#waiting.delete(session)
+    if (line?.size === 0) this.#waiting.delete(peer)
   }
 }
 
@@ -163,4 +199,11 @@ const late = (server: Bounded, subject: string, limitMs: number): SallyportError
     'ERR_BUSY',
     `${server.name} ${subject} was not called: its turn did not come within ${limitMs < server.timeouts.callMs ? `${limitMs} ms` : `${server.timeouts.callMs} ms (timeouts.call_ms)`}, and max_concurrent is ${mostConcurrent(server)}; call again, or fewer at once`,
     { server: server.name, tool: subject },
+  )
+
+const tooMany = ({ name }: Bounded, { principal, subject }: Taker): SallyportError =>
+  new SallyportError(
+    'ERR_BUSY',
+    `${name} ${subject} was not called: ${mostWaiting} calls of uid ${principal} wait for their turn already; call again when some are answered`,
+    { server: name, tool: subject },
   )

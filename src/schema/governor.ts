@@ -106,8 +106,8 @@ export interface Waiting {
   readonly reason?: SallyportError | null
   /** Called when a person is asked and has not answered yet */
   readonly asked?: () => void
-  /** Called when it begins to wait for its turn at the server */
-  readonly queued?: () => void
+  /** Called as it begins to wait for its turn at the server, and as it waits for that no more */
+  readonly queued?: (isWaiting: boolean) => void
   /** Waits no longer than that for its turn, ms */
   readonly limitMs?: number
 }

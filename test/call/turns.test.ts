@@ -4,6 +4,7 @@ import { Turns } from '../../src/call/turns.ts'
 import type { InstanceId } from '../../src/lib/ids.ts'
 import type { Turn } from '../../src/schema/governor.ts'
 import type { ServerSettings } from '../../src/schema/settings.ts'
+import { eventually } from '../support/eventually.ts'
 import { serverOf } from '../support/settings.ts'
 
 const server = (maxConcurrent: number, more: Partial<ServerSettings> = {}): ServerSettings =>
@@ -14,6 +15,7 @@ const taker = {
   instance: 'i-1' as InstanceId,
   principal: '1000',
   session: 's-1',
+  peer: { uid: 1000, gid: 1000, pid: 1 },
 } as const
 /** A turn, at once or when it comes. */
 function take(
@@ -74,13 +76,14 @@ describe('a server that works on two calls at once', () => {
     expect(begin('h')).toBeInstanceOf(Promise)
   })
 
-  test('lets sessions take turns, each in its own order', async () => {
+  test('lets connections take turns, each in its own order', async () => {
     const turns = new Turns()
     const had: string[] = []
     const shared = server(1)
+    const peers = { a: { ...taker.peer }, b: { ...taker.peer } }
     let turn = take(turns, shared) as Turn
     const asked = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) =>
-      Promise.resolve(take(turns, shared, { session: name.slice(0, 1) })).then((its) => {
+      Promise.resolve(take(turns, shared, { peer: peers[name.slice(0, 1) as 'a' | 'b'] })).then((its) => {
         had.push(name)
         return its
       }),
@@ -153,7 +156,7 @@ test('another number holds from the next call on: whoever waits comes before it,
   expect(take(turns, server(1))).not.toBeInstanceOf(Promise)
 })
 
-test('thousands who end their turns as soon as they are given them have them one after the other', () => {
+test('thousands who end their turns as soon as they are given them have them one after the other', async () => {
   const turns = new Turns()
   const one = server(1)
   const first = turns.take(one, taker)
@@ -168,11 +171,59 @@ test('thousands who end their turns as soon as they are given them have them one
     },
     refused: () => undefined,
   }
-  for (let n = 0; n < 10_000; n++) turns.wait(one, taker, { signal: new AbortController().signal }, asker)
+  for (let n = 0; n < 10_000; n++) {
+    const { signal } = new AbortController()
+    turns.wait(one, { ...taker, principal: String(n % 4) }, { signal }, asker)
+  }
   first?.end()
-  expect([given, tooMany]).toEqual([10_000, 0])
+  await eventually(() => given === 10_000)
+  expect(tooMany).toBe(0)
   expect(turns.take(one, taker)).not.toBeNull()
   expect(turns.take(one, taker)).toBeNull()
+})
+
+test('those who are handed turns for long leave others turns of the event loop, and their order as it is', async () => {
+  const turns = new Turns()
+  const first = turns.take(server(1), taker)
+  const given: number[] = []
+  for (let n = 0; n < 20; n++) {
+    const slowly = (turn: Turn): void => {
+      given.push(n)
+      for (const end = performance.now() + 10; performance.now() < end;);
+      turn.end()
+    }
+    turns.wait(
+      server(1),
+      taker,
+      { signal: new AbortController().signal },
+      { given: slowly, refused: () => undefined },
+    )
+  }
+  first?.end()
+  expect(given.length).toBeLessThan(10)
+  expect(turns.take(server(1), taker)).toBeNull()
+  while (given.length < 20) await new Promise(setImmediate)
+  expect(given).toEqual(Array.from({ length: 20 }, (_, n) => n))
+  await new Promise(setImmediate)
+  expect(turns.take(server(1), taker)).not.toBeNull()
+})
+
+test('one principal may have 4096 calls waiting, whatever for, and another as many', async () => {
+  const turns = new Turns()
+  const [one, other] = [server(1), server(1, { name: 'other' })]
+  void take(turns, one)
+  void take(turns, other, { instance: 'i-2', session: 's-2' })
+  const [back, ...rest] = Array.from({ length: 4096 }, () => new AbortController())
+  for (const controller of [back, ...rest]) void take(turns, one, {}, controller)
+  const late = take(turns, other, { instance: 'i-2', session: 's-2' })
+  await expect(late).rejects.toMatchObject({
+    code: 'ERR_BUSY',
+    message:
+      'other read_file was not called: 4096 calls of uid 1000 wait for their turn already; call again when some are answered',
+  })
+  expect(await now(take(turns, other, { instance: 'i-2', session: 's-2', principal: '7' }))).toBe('waits')
+  back?.abort(new Error('taken back'))
+  expect(await now(take(turns, other, { instance: 'i-2', session: 's-2' }))).toBe('waits')
 })
 
 test('what is no call of a tool takes no turn', () => {

@@ -324,4 +324,36 @@ describe('a call that waits for its turn', () => {
     })
     await busy
   })
+
+  test('comes in turn with those over other connections of the same uid', async () => {
+    const before = tallyOf('few').begun.length
+    const call = (host: Client, name: string): Promise<unknown> =>
+      host.call('tools/call', { server: 'few', tool: 'work', arguments: { name, ms: 20 } })
+    await using many = await at.connect('host')
+    await using one = await at.connect('host')
+    const all = names(300, 'many').map((name) => call(many, name))
+    await wrote('few', 'begin many0')
+    await call(one, 'between')
+    await Promise.all(all)
+    expect(tallyOf('few').begun.indexOf('between') - before).toBeLessThan(200)
+  })
+
+  test('goes by no yes that ended meanwhile with what it stood on: it is told so at once, and nothing is sent', async () => {
+    await using host = await attached(at, 'asked')
+    await using operator = await watching(client)
+    const busy = work(host, 'reset', 3000)
+    await wrote('asked', 'begin reset')
+    const asked = work(host, 'ask2', 0)
+    const { id } = await operator.next()
+    await client.call('approvals/approve', { id })
+    const used = bodiesOf(at.stateDir, 'approval.used').length
+    await client.call('trust/reset', { server: 'asked', tool: 'work', reason: 'not any more' })
+    expect((await asked).error).toMatchObject({
+      message: expect.stringContaining('not any more') as string,
+      data: { code: 'ERR_APPROVAL_DENIED' },
+    })
+    expect(bodiesOf(at.stateDir, 'approval.used').slice(used)).toMatchObject([{ granted: false }])
+    expect((await busy).result).toMatchObject(answered('reset'))
+    expect(tallyOf('asked').begun).not.toContain('ask2')
+  })
 })

@@ -255,10 +255,10 @@ export class Governors implements AsyncDisposable {
   #settle(admission: Admission, outcome: Outcome): boolean {
     const { permits, outfits, emit } = this.#parts
     const { server, subject, principal, call } = admission
-    if (admission.refuse !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
-    // At once: whatever becomes of the record, the call's secrets end with the call.
-    const used = outfits.settle(admission)
     try {
+      if (admission.refuse !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
+      // At once: whatever becomes of the record, the call's secrets end with the call.
+      const used = outfits.settle(admission)
       if (this.#refused.size > 0 && this.#refused.delete(call)) return false
       if (outcome.kind === 'timeout') {
         const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }

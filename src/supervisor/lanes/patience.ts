@@ -55,11 +55,11 @@ export class Patience implements Waiting {
   }
 
   /** No person is asked, or none any more: it waits for other calls of the server's, of which there may be thousands. */
-  readonly queued = (): void => {
+  readonly queued = (isWaiting: boolean): void => {
     this.#isAsked = false
     this.#waitsFor = 'its turn at the server'
     this.#hush()
-    if (this.#token === null || this.reason !== null) return
+    if (!isWaiting || this.#token === null || this.reason !== null) return
     this.#timer = setInterval(() => this.#sign(), lookMs * looksBetweenSigns)
   }
 
