@@ -84,6 +84,8 @@ class Line {
   /** By who connected: an object of each connection's own */
   readonly #waiting = new Map<Taker['peer'], Set<() => void>>()
   #isHandingOn = false
+  /** When turns have been handed on for long enough in this turn of the event loop; null where none was */
+  #endMs: number | null = null
 
   constructor(empty: () => void) {
     this.#empty = empty
@@ -129,7 +131,7 @@ class Line {
     if (line === undefined) this.#waiting.set(peer, new Set([given]))
     else line.add(given)
     if (signal.aborted) abort()
-    else this.#handOn() // there may be more turns than there were
+    this.#handOn() // there may be more turns than there were
   }
 
   #begin(): Turn {
@@ -141,27 +143,35 @@ class Line {
   #handOn(): void {
     if (this.#isHandingOn) return
     this.#isHandingOn = true
-    const endMs = performance.now() + wholeTurnMs
-    try {
-      for (let next = this.#next(); next !== null; next = this.#next()) {
+    for (let next = this.#next(); next !== null; next = this.#next()) {
+      if (this.#isOver()) return void setImmediate(() => this.#goOn())
+      try {
         next()
-        if (performance.now() < endMs) continue
-        return void setImmediate(() => {
-          this.#isHandingOn = false
-          this.#handOn()
-        })
+      } catch (thrown) {
+        this.#isHandingOn = false
+        throw thrown
       }
-    } catch (thrown) {
-      this.#isHandingOn = false
-      throw thrown
     }
     this.#isHandingOn = false
     if (this.#taken === 0) this.#empty()
   }
 
+  #goOn(): void {
+    this.#isHandingOn = false
+    this.#handOn()
+  }
+
+  /** Whether this turn of the event loop has been handed on in for long enough, be it that each was given to somebody who ended it by a promise. */
+  #isOver(): boolean {
+    if (this.#endMs !== null) return performance.now() >= this.#endMs
+    this.#endMs = performance.now() + wholeTurnMs
+    setImmediate(() => (this.#endMs = null))
+    return false
+  }
+
   /** The first over the connection whose turn it is, which then waits for all others; null where no turn is free. */
   #next(): (() => void) | null {
-    if (this.#taken >= this.most) return null
+    if (this.#taken >= this.most || this.#waiting.size === 0) return null
     for (const [peer, line] of this.#waiting) {
       if (this.#waiting.size > 1) {
         this.#waiting.delete(peer)

@@ -182,31 +182,45 @@ test('thousands who end their turns as soon as they are given them have them one
   expect(turns.take(one, taker)).toBeNull()
 })
 
-test('those who are handed turns for long leave others turns of the event loop, and their order as it is', async () => {
-  const turns = new Turns()
-  const first = turns.take(server(1), taker)
-  const given: number[] = []
-  for (let n = 0; n < 20; n++) {
-    const slowly = (turn: Turn): void => {
-      given.push(n)
-      for (const end = performance.now() + 10; performance.now() < end;);
-      turn.end()
+test.each([
+  ['at once', (end: () => void): void => end()],
+  ['by a promise', (end: () => void): void => void Promise.resolve().then(end)],
+])(
+  'those who are handed turns for long, and end them %s, leave others turns of the event loop, and their order as it is',
+  async (_, later) => {
+    const turns = new Turns()
+    const first = turns.take(server(1), taker)
+    const given: number[] = []
+    for (let n = 0; n < 20; n++) {
+      const slowly = (turn: Turn): void => {
+        given.push(n)
+        for (const end = performance.now() + 10; performance.now() < end;);
+        later(() => turn.end())
+      }
+      turns.wait(
+        server(1),
+        taker,
+        { signal: new AbortController().signal },
+        { given: slowly, refused: () => undefined },
+      )
     }
-    turns.wait(
-      server(1),
-      taker,
-      { signal: new AbortController().signal },
-      { given: slowly, refused: () => undefined },
-    )
-  }
-  first?.end()
-  expect(given.length).toBeLessThan(10)
-  expect(turns.take(server(1), taker)).toBeNull()
-  while (given.length < 20) await new Promise(setImmediate)
-  expect(given).toEqual(Array.from({ length: 20 }, (_, n) => n))
-  await new Promise(setImmediate)
-  expect(turns.take(server(1), taker)).not.toBeNull()
-})
+    let loops = 0
+    const count = (): void => {
+      loops += 1
+      if (given.length < 20) setImmediate(count)
+    }
+    first?.end()
+    count()
+    await Promise.resolve()
+    expect(given.length).toBeLessThan(10)
+    expect(turns.take(server(1), taker)).toBeNull()
+    while (given.length < 20) await new Promise(setImmediate)
+    expect(loops).toBeGreaterThan(5)
+    expect(given).toEqual(Array.from({ length: 20 }, (_, n) => n))
+    await new Promise(setImmediate)
+    expect(turns.take(server(1), taker)).not.toBeNull()
+  },
+)
 
 test('one principal may have 4096 calls waiting, whatever for, and another as many', async () => {
   const turns = new Turns()
