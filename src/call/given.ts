@@ -4,35 +4,38 @@ import type { ApprovalAnswer, ApprovalQuestion } from './ports.ts'
 /** How many of those that were taken back are known to be so */
 const mostRevoked = 1024
 
-export class Given {
-  /** With the no that took it back, or null */
-  readonly #answers = new Map<ApprovalAnswer, ApprovalAnswer | null>()
-  /** What each was said of */
-  readonly #questions = new Map<ApprovalAnswer, ApprovalQuestion>()
+/** A yes that is followed. */
+interface Followed {
+  readonly question: ApprovalQuestion
+  /** What took it back, or null */
+  no: ApprovalAnswer | null
   /** Told of that */
-  readonly #watchers = new Map<ApprovalAnswer, () => void>()
+  withdrawn: (() => void) | null
+}
+
+export class Given {
+  readonly #answers = new Map<ApprovalAnswer, Followed>()
   /** The last of them, oldest first */
   readonly #revoked = new Set<string>()
 
   /** Follows a yes until it is claimed; returns it. */
   add(answer: ApprovalAnswer, question: ApprovalQuestion): ApprovalAnswer {
-    this.#answers.set(answer, null)
-    this.#questions.set(answer, question)
+    this.#answers.set(answer, { question, no: null, withdrawn: null })
     return answer
   }
 
   /** The answer as it is by now; of no call any more from here on. */
   claim(answer: ApprovalAnswer): ApprovalAnswer {
-    const no = this.#answers.get(answer) ?? null
+    const no = this.#answers.get(answer)?.no ?? null
     this.#answers.delete(answer)
-    this.#questions.delete(answer)
-    this.#watchers.delete(answer)
     return no ?? answer
   }
 
   /** Tells once where the yes is taken back before it is claimed. */
   watch(answer: ApprovalAnswer, withdrawn: () => void): void {
-    if (this.#answers.get(answer) === null) this.#watchers.set(answer, withdrawn)
+    const followed = this.#answers.get(answer)
+    if (followed === undefined) return
+    if (followed.no === null) followed.withdrawn = withdrawn
     else withdrawn()
   }
 
@@ -44,20 +47,13 @@ export class Given {
   /** Makes it a no for every such call; false where there is none. */
   withdraw(approval: string, no: ApprovalAnswer): boolean {
     const given = this.#by(approval)
-    for (const answer of given) this.#take(answer, no)
+    for (const followed of given) takeBack(followed, no)
     return given.length > 0
   }
 
   /** Makes each yes a no whose question `which` says yes to. */
   void(which: (question: ApprovalQuestion) => boolean, no: ApprovalAnswer): void {
-    for (const [answer, question] of this.#questions) if (which(question)) this.#take(answer, no)
-  }
-
-  #take(answer: ApprovalAnswer, no: ApprovalAnswer): void {
-    if (this.#answers.get(answer) !== null) return // the first no stands
-    this.#answers.set(answer, no)
-    this.#watchers.get(answer)?.()
-    this.#watchers.delete(answer)
+    for (const followed of this.#answers.values()) if (which(followed.question)) takeBack(followed, no)
   }
 
   /** An operator took these approvals back, which stood: what calls have begun by them may not go on. */
@@ -70,7 +66,16 @@ export class Given {
     return this.#revoked.has(approval)
   }
 
-  #by(approval: string): readonly ApprovalAnswer[] {
-    return [...this.#answers.keys()].filter((answer) => answer.granted && answer.approval === approval)
+  #by(approval: string): readonly Followed[] {
+    return [...this.#answers].flatMap(([answer, followed]) =>
+      answer.granted && answer.approval === approval ? [followed] : [],
+    )
   }
+}
+
+/** The first no stands. */
+function takeBack(followed: Followed, no: ApprovalAnswer): void {
+  if (followed.no !== null) return
+  followed.no = no
+  followed.withdrawn?.()
 }
