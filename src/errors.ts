@@ -103,7 +103,7 @@ export const catalogue = {
   ERR_DAEMON_UNAVAILABLE: entry(5, 1070, 'No daemon answers on the socket.', { retryable: true }),
   ERR_DAEMON_RUNNING: entry(1, 1071, 'Another daemon holds this runtime or state directory.'),
   ERR_NOT_AUTHORISED: entry(6, 1072, 'The caller is not allowed to use this socket or this method, or to read this journal.'),
-  ERR_BUSY: entry(1, 1073, 'A bound on connections, queued messages or calls in flight is reached.', { retryable: true }),
+  ERR_BUSY: entry(1, 1073, 'A bound on connections, queued messages or calls in flight is reached, or a call’s turn at its server did not come in time.', { retryable: true }),
   ERR_SEPARATION: entry(7, 1074, '`require_separation` is set, and a host shares a uid with the daemon or a sandbox.'),
   ERR_RUNTIME_UNSAFE: entry(7, 1075, 'The runtime or state folder can’t be made or written, has other things in it, or can be replaced by somebody else.'),
   ERR_DAEMON_PROTOCOL: entry(5, 1076, 'The daemon and the caller speak different versions of the control protocol.'),

@@ -143,14 +143,9 @@ class Line {
   #handOn(): void {
     if (this.#isHandingOn) return
     this.#isHandingOn = true
-    for (let next = this.#next(); next !== null; next = this.#next()) {
+    while (this.#taken < this.most && this.#waiting.size > 0) {
       if (this.#isOver()) return void setImmediate(() => this.#goOn())
-      try {
-        next()
-      } catch (thrown) {
-        this.#isHandingOn = false
-        throw thrown
-      }
+      this.#giveNext()
     }
     this.#isHandingOn = false
     if (this.#taken === 0) this.#empty()
@@ -169,17 +164,13 @@ class Line {
     return false
   }
 
-  /** The first over the connection whose turn it is, which then waits for all others; null where no turn is free. */
-  #next(): (() => void) | null {
-    if (this.#taken >= this.most || this.#waiting.size === 0) return null
+  /** To the first over the connection whose turn it is, which then waits for all others. */
+  #giveNext(): void {
     for (const [peer, line] of this.#waiting) {
-      if (this.#waiting.size > 1) {
-        this.#waiting.delete(peer)
-        this.#waiting.set(peer, line)
-      }
-      for (const first of line) return first
+      this.#waiting.delete(peer)
+      this.#waiting.set(peer, line)
+      for (const give of line) return give()
     }
-    return null
   }
 
   #remove(peer: Taker['peer'], one: () => void): void {

@@ -182,24 +182,31 @@ test('thousands who end their turns as soon as they are given them have them one
   expect(turns.take(one, taker)).toBeNull()
 })
 
+const atOnce = (end: () => void): void => end()
+const byPromise = (end: () => void): void => void Promise.resolve().then(end)
+
 test.each([
-  ['at once', (end: () => void): void => end()],
-  ['by a promise', (end: () => void): void => void Promise.resolve().then(end)],
+  [8, 'at once', atOnce],
+  [25, 'at once', atOnce],
+  [8, 'by a promise', byPromise],
+  [25, 'by a promise', byPromise],
 ])(
-  'those who are handed turns for long, and end them %s, leave others turns of the event loop, and their order as it is',
-  async (_, later) => {
+  'connections that are handed turns of %i ms, and end them %s, leave others turns of the event loop, and each other theirs',
+  async (eachMs, _, later) => {
     const turns = new Turns()
     const first = turns.take(server(1), taker)
     const given: number[] = []
+    const peers = [{ ...taker.peer }, { ...taker.peer }]
     for (let n = 0; n < 20; n++) {
       const slowly = (turn: Turn): void => {
         given.push(n)
-        for (const end = performance.now() + 10; performance.now() < end;);
+        for (const end = performance.now() + eachMs; performance.now() < end;);
         later(() => turn.end())
       }
+      const [peer = taker.peer] = n < 10 ? peers : peers.slice(1)
       turns.wait(
         server(1),
-        taker,
+        { ...taker, peer },
         { signal: new AbortController().signal },
         { given: slowly, refused: () => undefined },
       )
@@ -216,7 +223,7 @@ test.each([
     expect(turns.take(server(1), taker)).toBeNull()
     while (given.length < 20) await new Promise(setImmediate)
     expect(loops).toBeGreaterThan(5)
-    expect(given).toEqual(Array.from({ length: 20 }, (_, n) => n))
+    expect(given).toEqual(Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? n / 2 : 10 + (n - 1) / 2)))
     await new Promise(setImmediate)
     expect(turns.take(server(1), taker)).not.toBeNull()
   },
