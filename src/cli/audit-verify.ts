@@ -1,4 +1,5 @@
 // `sallyport audit verify`: whether the journal is what was written, by the daemon that runs or without one.
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -7,6 +8,7 @@ import { onNamed } from '../config/named-file.ts'
 import { stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import { unverifiable } from '../journal/failures.ts'
+import { headPath } from '../journal/head-file.ts'
 import { isTooLong } from '../journal/segments.ts'
 import { verifyJournal } from '../journal/verify.ts'
 import { isMissing } from '../lib/missing.ts'
@@ -20,6 +22,7 @@ interface VerifyOptions extends ReachOptions {
   readonly anchor?: AuditAnchor
   readonly state?: string
   readonly run?: string
+  readonly shortened?: readonly number[]
   /** False for a copy that has no key */
   readonly key: boolean
 }
@@ -40,12 +43,20 @@ export function registerVerify(audit: Command): void {
       '--no-key',
       'of a copy without its key: by hashes alone, which whoever wrote it could have made anew',
     )
+    .option(
+      '--shortened <seq...>',
+      'records that tell of an end that was lost, and that you know of, as of a loss of power: no failure',
+      recordNumbers,
+    )
     .action(async (options: VerifyOptions) => {
       const isThere = options.state === undefined && options.run === undefined && options.key
       const found = isThere ? await verifyThere(options) : await verifyHere(options)
       if (options.json === true) printJson(found)
       else printVerification(found)
-      if (!found.ok) process.exitCode = 4
+      const news = found.shortened.filter(({ seq }) => options.shortened?.includes(seq) !== true)
+      for (const { seq } of news)
+        hint(`record ${seq} tells of an end that was lost; who knows why says --shortened ${seq}`)
+      if (!found.ok || news.length > 0) process.exitCode = 4
     })
 }
 
@@ -84,9 +95,11 @@ async function verifyHere({
   const found = await onNamed(named, async () => {
     const key = hasKey ? await keyAt(keyPath) : null
     const read = verified(journal, key, kept ?? null)
-    return key === null && hasKey && read.records > 0 && read.ok
-      ? { ...read, ok: false, flaw: lost(keyPath) }
-      : read
+    if (!hasKey || read.records === 0 || !read.ok) return read
+    if (key === null) return { ...read, ok: false, flaw: keyLost(keyPath) }
+    const head = headPath(journal)
+    const showsEnd = kept !== undefined || existsSync(head)
+    return showsEnd ? read : { ...read, ok: false, flaw: headLost(head) }
   })
   // Where all of it was taken away, the head file beside it knows.
   if (found.segments > 0 || found.flaw !== null) return found
@@ -113,8 +126,17 @@ async function keyAt(path: string): Promise<Buffer | null> {
   }
 }
 
+/** It is there before the first record is: a journal without it is a copy, or has lost it. */
+const headLost = (path: string) => ({
+  path,
+  line: 0,
+  kind: 'head',
+  detail:
+    'it is missing, so an end that was cut off could not be seen; restore it, or name an anchor that was exported with --anchor',
+})
+
 /** Without its key a journal can be written anew from its first record on, and every hash of it is right. */
-const lost = (path: string) => ({
+const keyLost = (path: string) => ({
   path,
   line: 0,
   kind: 'key',
@@ -124,6 +146,11 @@ const lost = (path: string) => ({
 function runId(text: string): string {
   if (/^d-[\w-]+$/.test(text)) return text
   throw new SallyportError('ERR_USAGE', `--run: got ${text}, expected the id of a run, as d-4WKQbscqpZf2`)
+}
+
+function recordNumbers(text: string, earlier: readonly number[] = []): readonly number[] {
+  if (/^[1-9]\d{0,14}$/.test(text)) return [...earlier, Number(text)]
+  throw new SallyportError('ERR_USAGE', `--shortened: got ${text}, expected the number of a record, as 390`)
 }
 
 function printVerification({
@@ -156,7 +183,7 @@ function printVerification({
       (end) =>
         [
           'cut off',
-          `segment ${end.segment} at byte ${end.offset}, ${counted(end.bytes, 'byte')}: a crash or a full disk; nothing that was answered for`,
+          `segment ${end.segment} at byte ${end.offset}, ${counted(end.bytes, 'byte')}: as a crash or a full disk leaves it; it counts for nothing`,
         ] as const,
     ),
     ...shortened.map(

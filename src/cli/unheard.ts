@@ -3,9 +3,12 @@ import { refusalOf, troubleOf } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { visible, whatIsDone } from './output.ts'
 
-/** Ends this process as it can't say what it has to: `sallyport events | head` is a proper end, and a full disk is none. */
+/**
+ * Ends this process as it can't say what it has to: `sallyport events | head` is a proper end, with the status of what was
+ * found by then, and a full disk is none.
+ */
 export function endUnheard(error: NodeJS.ErrnoException): never {
-  if (error.code === 'EPIPE') process.exit(0)
+  if (error.code === 'EPIPE') process.exit()
   const stdout = { path: 'stdout', access: 'write', code: 'ERR_INTERNAL', mend: 'send it elsewhere' } as const
   const failure = refusalOf(error, stdout) ?? SallyportError.from(error)
   process.stderr.write(`sallyport: ${visible(unheard(failure))} (${failure.code})\n`)

@@ -1,10 +1,11 @@
 // Where the journal ended lately, in a file beside its folder: what shows offline that an end was cut off.
+import { renameSync, writeFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMissing } from '../lib/missing.ts'
 import type { Position } from './record.ts'
 import { seal, unseal } from './sealed.ts'
-import { textOf } from './segments.ts'
+import { beginning, listSegments, textOf } from './segments.ts'
 
 /** A head file that is not to be used, and why. */
 export interface UnusableHead {
@@ -32,11 +33,21 @@ export function readHead(directory: string, key: Uint8Array): Position | Unusabl
   }
 }
 
+/** Written before a journal's first record, so that a journal with records and without a head file is one from which that was taken. */
+export function beginHead(directory: string, key: Uint8Array): void {
+  if (listSegments(directory).length > 0 || readHead(directory, key) !== null) return
+  writeFileSync(draftOf(directory), sealed(beginning, key), { mode: 0o600 })
+  renameSync(draftOf(directory), headPath(directory))
+}
+
+const draftOf = (directory: string): string => `${headPath(directory)}.draft`
+const sealed = ({ seq, hash }: Position, key: Uint8Array): string =>
+  seal('head', `"seq":${seq},"hash":"${hash}"`, key)
+
 /** Beside the event loop: a file system may take milliseconds to put one file in the place of another. */
-async function writeHead(directory: string, key: Uint8Array, { seq, hash }: Position): Promise<void> {
-  const draft = `${headPath(directory)}.draft`
-  await writeFile(draft, seal('head', `"seq":${seq},"hash":"${hash}"`, key), { mode: 0o600 })
-  await rename(draft, headPath(directory))
+async function writeHead(directory: string, key: Uint8Array, head: Position): Promise<void> {
+  await writeFile(draftOf(directory), sealed(head, key), { mode: 0o600 })
+  await rename(draftOf(directory), headPath(directory))
 }
 
 /**

@@ -1,4 +1,5 @@
 // What a tool earns and loses, what ends with it, and what is on record of it: over both sockets, through kills and restarts.
+import { once } from 'node:events'
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -571,11 +572,23 @@ describe('the journal of a daemon', () => {
       const segment = join(directory, segments.toSorted().at(-1) ?? '')
       writeFileSync(segment, readFileSync(segment, 'utf8').replace(/(?<=\n)[^]*/, ''))
     })
-    expect(await records(last, 'journal.shortened')).toMatchObject([
-      { body: { reason: expect.stringContaining('cut off') } },
-    ])
+    const told = await records(last, 'journal.shortened')
+    expect(told).toMatchObject([{ body: { reason: expect.stringContaining('cut off') } }])
     expect(await trust(last, 'cut', 'echo')).toBeUndefined()
+    // A failure for whoever does not know of it, also where nobody reads why.
+    const at = await shared.living()
+    const verify = (...more: readonly string[]) => at.run(['audit', 'verify', ...more])
+    const news = await verify()
+    expect(news).toMatchObject({ status: 4, stdout: expect.stringContaining('whole, and had been longer') })
+    expect(news.stderr).toContain(`who knows why says --shortened ${told[0]?.seq}`)
+    const unread = at.start(['audit', 'verify'])
+    unread.stdout?.destroy()
+    expect(await once(unread, 'exit')).toEqual([4, null])
+    expect((await verify('--shortened', `${told[0]?.seq}`)).status).toBe(0)
+    expect((await verify('--shortened', '1')).status).toBe(4)
+    expect((await verify('--shortened', 'x')).status).toBe(7)
   })
+
   test('is taken up where a loss of power left a hole in its last batch, and tells of it', async () => {
     const at = await shared.living()
     const directory = join(at.stateDir, 'journal')

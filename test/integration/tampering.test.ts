@@ -237,6 +237,20 @@ describe('audit verify', () => {
     expect((await at.run(['audit', 'verify', '--state', elsewhere])).status).toBe(8)
   })
 
+  test('is red without the head file, which shows an end that was cut off, unless an anchor does', async () => {
+    const copy = join(at.folder, 'headless')
+    mkdirSync(copy)
+    for (const name of ['journal', 'journal.key'])
+      cpSync(join(at.stateDir, name), join(copy, name), { recursive: true })
+    const verify = (...options: readonly string[]) => at.run(['audit', 'verify', '--state', copy, ...options])
+    const lost = await verify()
+    expect(lost.status).toBe(4)
+    expect(lost.stdout).toMatch(/flaw +\S+headless\/journal\.head:0: head: it is missing, so an end/)
+    const { seq, hash } = verifyJournal(directory, key).head
+    expect((await verify('--anchor', `${seq}:${hash}`)).status).toBe(0)
+    expect((await verify('--no-key')).status).toBe(0)
+  })
+
   test('says of a segment that is too long to be read that it is that, and not that it is forged', async () => {
     const elsewhere = join(at.folder, 'too-long')
     mkdirSync(elsewhere)

@@ -1,7 +1,7 @@
 // What the journal adds up to, kept: a start from the last snapshot that holds, a new one for each segment that ends, and
 // an end for what is older than `journal.keep_days`.
 import { SallyportError } from '../../errors.ts'
-import { HeadKeeper, readHead, type UnusableHead } from '../../journal/head-file.ts'
+import { beginHead, headPath, HeadKeeper, readHead, type UnusableHead } from '../../journal/head-file.ts'
 import { Journal, type JournalOptions } from '../../journal/journal.ts'
 import { type Pruned, pruneJournal } from '../../journal/prune.ts'
 import type { Position } from '../../journal/record.ts'
@@ -51,7 +51,7 @@ const lookMs = 3_600_000
 
 /** That the journal does not have what it had, as its head file knows. */
 export interface Shortened {
-  /** The place that it had reached; null where the head file can't be used */
+  /** The place that it had reached; null where the head file is missing, or can't be used */
   readonly lost: Position | null
   /** Where it ended at this start */
   readonly found: Position
@@ -192,10 +192,10 @@ type Closed = (end: SegmentEnd) => void
 type Opened = Pick<Keeping, 'journal' | 'shortened'>
 
 function begin(options: KeepingOptions, from: Snapshot | null, closed: Closed): Opened {
-  const { directory, key, folds, keepDays } = options
-  const known = readHead(directory, key)
+  const { folds, keepDays } = options
+  const known = knownHead(options)
   let found = from?.position ?? beginning
-  let isReached = known === null || ('seq' in known && known.seq <= found.seq)
+  let isReached = 'seq' in known && known.seq <= found.seq
   const saved = (from?.state ?? {}) as Readonly<Record<string, unknown>>
   for (const [name, fold] of Object.entries(folds)) fold.load((saved[name] ?? null) as never)
   const journal = Journal.open({
@@ -205,11 +205,22 @@ function begin(options: KeepingOptions, from: Snapshot | null, closed: Closed): 
     segmentMs: keepDays === 0 ? Infinity : dayMs,
     replay: (record) => {
       if (record.hash !== null) found = { seq: record.seq, hash: record.hash }
-      isReached ||= known !== null && 'seq' in known && known.hash === record.hash
+      isReached ||= 'seq' in known && known.hash === record.hash
       for (const fold of Object.values(folds)) fold.fold(record)
     },
   })
-  return { journal, shortened: isReached || known === null ? null : shortened(known, found) }
+  return { journal, shortened: isReached ? null : shortened(known, found) }
+}
+
+/** Where the journal had been; of one that begins now, that is where it begins. */
+function knownHead({ directory, key, warn }: KeepingOptions): Position | UnusableHead {
+  try {
+    beginHead(directory, key)
+  } catch (error) {
+    warn('head', SallyportError.from(error))
+    return beginning
+  }
+  return readHead(directory, key) ?? { reason: `${headPath(directory)} is missing` }
 }
 
 function shortened(known: Position | UnusableHead, found: Position): Shortened {

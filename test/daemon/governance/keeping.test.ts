@@ -413,6 +413,22 @@ describe('the head file', () => {
     ])
   })
 
+  test('is there before the first record: one that is taken away is told of', async () => {
+    {
+      await using keeping = open().keeping
+      expect(keeping.shortened).toBeNull()
+    }
+    await life(3)
+    rmSync(`${directory}.head`)
+    const { head } = verifyJournal(directory, key)
+    await using keeping = open().keeping
+    expect(keeping.shortened).toMatchObject({
+      lost: null,
+      found: head,
+      reason: `its head file is not to be used: ${directory}.head is missing`,
+    })
+  })
+
   test('of another key, or with another place in it, is a flaw and tells a start so', async () => {
     await counted(2)
     const path = `${directory}.head`
@@ -430,6 +446,7 @@ describe('the head file', () => {
 
   test('that cannot be written is told of once, and what is recorded is recorded', async () => {
     const { keeping, fold, warned } = open()
+    rmSync(`${directory}.head`)
     mkdirSync(`${directory}.head`)
     keeping.keepHead()
     for (let n = 1; n <= 3; n += 1) await fold.record(keeping.journal, n)
