@@ -10,6 +10,7 @@ import { StdioClientTransport as TransportOfOne } from '@modelcontextprotocol/sd
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { configOf, daemon, type TestDaemon } from '../support/daemon.ts'
 import { patienceMs } from '../support/patience.ts'
+import { watching } from '../support/watching.ts'
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const shim = at(`dist/libexec/${process.arch}/sallyport-stdio`)
@@ -22,11 +23,17 @@ const server = (source: string, script: string): object => ({
   acceptance: 'first-use',
 })
 const published = server('node_modules/@modelcontextprotocol/server-everything', 'dist/index.js')
-const config = configOf({
+const rules = [
+  { permission: 'mcp:asked:*', action: 'ask' },
+  { permission: 'mcp:*:*', action: 'allow' },
+]
+const servers = {
   // Which tools it has depends on what the client can do
   everything: { ...published, surface: 'dynamic' },
   modern: server('test/fixtures/packages/modern', 'index.mjs'),
-})
+  asked: { ...published, surface: 'dynamic' },
+}
+const config = configOf(servers, { rules, approval: { wait_ms: 500 } })
 
 let running: TestDaemon
 beforeAll(async () => {
@@ -87,6 +94,27 @@ describe('arguments that the tool’s schema does not allow are an answer that a
     expect(result).toMatchObject({ ...answer, content: [{ text: expect.stringContaining(place) }] })
     await client.close()
   })
+})
+
+it('what came of asking an operator is an answer that a model can read, and no exception', async () => {
+  const client = new ClientOfOne({ name: 'host', version: '1' })
+  await client.connect(new TransportOfOne(command('asked')))
+  const sum = () => client.callTool({ name: 'get-sum', arguments: { a: 19, b: 23 } })
+  const answer = (code: string, words: string): object => ({
+    isError: true,
+    content: [{ text: expect.stringContaining(words) }],
+    _meta: { 'sallyport/error': { data: { code } } },
+  })
+  expect(await sum()).toMatchObject(answer('ERR_APPROVAL_UNAVAILABLE', 'no operator is listening'))
+  {
+    await using _silent = await watching(running.client, async () => undefined)
+    expect(await sum()).toMatchObject(answer('ERR_APPROVAL_TIMEOUT', 'within'))
+  }
+  await using _watch = await watching(running.client, ({ id }) =>
+    running.client.call('approvals/deny', { id, reason: 'not on a Sunday' }),
+  )
+  expect(await sum()).toMatchObject(answer('ERR_APPROVAL_DENIED', 'not on a Sunday'))
+  await client.close()
 })
 
 it('the inspector’s command line lists and calls', async () => {

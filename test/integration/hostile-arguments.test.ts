@@ -383,10 +383,10 @@ describe('an explanation says what the call gets', () => {
     // What stands beside the arguments nobody approves.
     await using session = await attached(at, 'asked')
     const meta = '"_meta":{"big":12345678901234567890}'
-    const { error } = await session.say(
+    const reply = await session.say(
       `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"name":"echo","arguments":{"n":1},${meta}}}`,
     )
-    expect(error?.data.code).toBe('ERR_APPROVAL_DENIED')
+    expect(refusalOf(reply)?.data.code).toBe('ERR_APPROVAL_DENIED')
   })
 })
 

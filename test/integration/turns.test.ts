@@ -294,7 +294,7 @@ describe('a call that waits for its turn', () => {
     const heard = (): readonly string[] => host.lines.filter((line) => line.includes('progressToken'))
     const before = heard().length
     await client.call('approvals/deny', { id, reason: 'on second thoughts' })
-    expect((await asked).error).toMatchObject({
+    expect(refusalOf(await asked)).toMatchObject({
       message: expect.stringContaining('on second thoughts') as string,
       data: { code: 'ERR_APPROVAL_DENIED' },
     })
@@ -349,7 +349,7 @@ describe('a call that waits for its turn', () => {
     await client.call('approvals/approve', { id })
     const used = bodiesOf(at.stateDir, 'approval.used').length
     await client.call('trust/reset', { server: 'asked', tool: 'work', reason: 'not any more' })
-    expect((await asked).error).toMatchObject({
+    expect(refusalOf(await asked)).toMatchObject({
       message: expect.stringContaining('not any more') as string,
       data: { code: 'ERR_APPROVAL_DENIED' },
     })

@@ -50,15 +50,18 @@ test.each(eras)(
 )
 
 test.each(eras)(
-  'in %s a call that nobody answers in time is an error that says so, and is never sent',
+  'in %s a call that nobody answers in time is an error of the tool that says so, and is never sent',
   async (era) => {
     await using host = await ready(era, waiting(150))
     using _listening = { [Symbol.dispose]: host.governed.governance.listen() }
     const before = host.lines.length
     host.send(call(1))
-    expect((await host.answer(1)).error?.data).toMatchObject({
-      code: 'ERR_APPROVAL_TIMEOUT',
-      retryable: true,
+    expect(await host.answer(1)).toMatchObject({
+      result: {
+        isError: true,
+        content: [{ type: 'text', text: expect.stringContaining('no operator answered within 150 ms') }],
+        _meta: { 'sallyport/error': { data: { code: 'ERR_APPROVAL_TIMEOUT', retryable: true } } },
+      },
     })
     expect(host.lines.slice(before)).toHaveLength(1)
     expect(typesOf(host)).not.toContain('call.intent')
@@ -68,7 +71,9 @@ test.each(eras)(
 test.each(eras)('in %s a call is denied at once where no operator listens', async (era) => {
   await using host = await ready(era, waiting(60_000))
   host.send(call(1, { progressToken: 'tok' }))
-  expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+  expect(await host.answer(1)).toMatchObject({
+    result: { isError: true, _meta: { 'sallyport/error': { data: { code: 'ERR_APPROVAL_UNAVAILABLE' } } } },
+  })
   expect(host.lines.some((line) => line.includes('notifications/progress'))).toBe(false)
 })
 

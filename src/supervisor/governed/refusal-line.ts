@@ -1,5 +1,5 @@
 // What a host reads about a request of its own that was never sent.
-import type { SallyportError } from '../../errors.ts'
+import type { ErrorCode, SallyportError } from '../../errors.ts'
 import type { Held } from '../lanes/wire.ts'
 import { errorLine, resultLine } from '../message/answers.ts'
 
@@ -7,17 +7,24 @@ import { errorLine, resultLine } from '../message/answers.ts'
 const errorKey = 'sallyport/error'
 
 /**
- * An error, but for arguments of a tool that its schema does not allow: MCP has those in a result with `isError`, which
- * hosts show to their model, so that it can mend them (SEP-1303). Whoever asked for a task expects no such result. In
- * latin1 reading, with its line feed.
+ * Errors of a tool as MCP has them, in a result with `isError`, which hosts show to their model: arguments that its schema does
+ * not allow, so that it can mend them (SEP-1303), and what came of asking an operator, so that it knows whether to ask again.
  */
+const forModels: ReadonlySet<ErrorCode> = new Set([
+  'ERR_ARGUMENTS_INVALID',
+  'ERR_APPROVAL_DENIED',
+  'ERR_APPROVAL_TIMEOUT',
+  'ERR_APPROVAL_UNAVAILABLE',
+])
+
+/** An error of the tool for whoever calls one, and of the request for all others: whoever asked for a task expects no such result. In latin1 reading, with its line feed. */
 export function refusalLine(
   { request, asksTask }: Pick<Held, 'request' | 'asksTask'>,
   error: SallyportError,
   isLegacy: boolean,
 ): string {
   const { id, route } = request
-  if (error.code !== 'ERR_ARGUMENTS_INVALID' || route !== 'call' || asksTask) return errorLine(id, error)
+  if (!forModels.has(error.code) || route !== 'call' || asksTask) return errorLine(id, error)
   return resultLine(id, {
     content: [{ type: 'text', text: error.message }],
     isError: true,

@@ -473,7 +473,9 @@ describe('in an attached session', () => {
   test('without an operator who listens, ask is a denial', async () => {
     await using host = await attach(serverSettings('rug-pull.mjs'), { rules })
     host.send(call(1, 'echo'))
-    expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+    expect(await host.answer(1)).toMatchObject({
+      result: { isError: true, _meta: { 'sallyport/error': { data: { code: 'ERR_APPROVAL_UNAVAILABLE' } } } },
+    })
   })
 
   test('a call that the server took with it is recorded as lost', async () => {
