@@ -3,7 +3,7 @@ import type { Admission, Proposal, Turn } from '../schema/governor.ts'
 import { withBeside } from './beside.ts'
 import type { Decided, Permitted } from './passed.ts'
 import type { Binding, Permit } from './permit.ts'
-import type { ApprovalQuestion, CallEquipment, Intent, LeaseAsk } from './ports.ts'
+import type { ApprovalAnswer, ApprovalQuestion, CallEquipment, Intent, LeaseAsk } from './ports.ts'
 import { repeatDigest } from './repeat.ts'
 
 const none: readonly string[] = []
@@ -26,6 +26,13 @@ export function questionOf(
     reason,
     text: withBeside(text, proposal),
   }
+}
+
+/** How an answer stands in its record. */
+export function answerOnRecord(given: ApprovalAnswer): Readonly<Record<string, unknown>> {
+  if (given.granted) return given
+  const { granted, by, reason, isTimeout } = given
+  return { granted, by, reason, timed_out: isTimeout }
 }
 
 /** What a permit is for. */

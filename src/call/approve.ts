@@ -9,7 +9,7 @@ import { headOf, type Piece, pieceOf, summaryOf } from './question.ts'
 import { type Covered, covers, type StandingApproval, yesBy } from './standing-approval.ts'
 
 /** A question as the operator sees it. */
-export interface PendingApproval {
+export interface PendingApproval extends Pick<ApprovalQuestion, 'call' | 'peer'> {
   readonly id: string
   readonly identity: string
   readonly principal: string
@@ -267,9 +267,11 @@ export class Approvals implements Approver {
     const late = `no operator answered within ${waitMs} ms (approval.wait_ms); call again once one can`
     const timer = setTimeout(() => settle({ ...refusal(null, late), isTimeout: true }), waitMs)
     signal.addEventListener('abort', cancelled)
-    const { identity, principal, session, reason, argumentsDigest, bytesDigest } = question
+    const { call, peer, identity, principal, session, reason, argumentsDigest, bytesDigest } = question
     const view = {
       id,
+      call,
+      peer,
       identity,
       principal,
       session,

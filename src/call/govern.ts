@@ -1,7 +1,7 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { unlessAborted } from '../lib/deadline.ts'
 import { Together, wholeTurnMs } from '../lib/together.ts'
-import { admissionOf, bindingOf, intentOf, leaseAskOf, questionOf } from './admission.ts'
+import { admissionOf, answerOnRecord, bindingOf, intentOf, leaseAskOf, questionOf } from './admission.ts'
 import { digestOf, sentDigest } from './canonical.ts'
 import type { Admission, Asker, Proposal, Turn, Waiting } from '../schema/governor.ts'
 import { isStill } from './decide.ts'
@@ -173,7 +173,7 @@ class Passage implements Told {
     // 6. record approval: durable before anything stands on it.
     const digests = { arguments_digest: argumentsDigest, bytes_digest: bytesDigest }
     const { call, server, lineage } = proposal
-    const used = { call, ...about.target, ...about.basis, lineage, ...digests, ...given }
+    const used = { call, ...about.target, ...about.basis, lineage, ...digests, ...answerOnRecord(given) }
     const [recorded] = await Promise.allSettled([ports.recorder.record('approval.used', used)])
     const answer = ports.approver.claim(given) // an operator may have taken a yes back
     if (recorded.status === 'rejected') throw recorded.reason

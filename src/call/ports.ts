@@ -1,7 +1,15 @@
 // What a governed call is given: policy, evidence, people, permits, time. All of it injected, so the narrative stays pure.
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { Decision, GovernedRequest } from '../schema/gate.ts'
-import type { Admission, AdmittedSecrets, Outcome, Proposal, Turn, Waiting } from '../schema/governor.ts'
+import type {
+  Admission,
+  AdmittedSecrets,
+  Outcome,
+  Peer,
+  Proposal,
+  Turn,
+  Waiting,
+} from '../schema/governor.ts'
 import type { RecordType } from '../schema/record-type.ts'
 import type { About, Abouts } from './about.ts'
 import type { AcceptedTool } from './declaration.ts'
@@ -56,6 +64,7 @@ export interface Registry {
 /** What an operator is asked. */
 export interface ApprovalQuestion {
   readonly call: CallId
+  readonly peer: Peer
   readonly identity: string
   readonly argumentsDigest: string
   readonly bytesDigest: string

@@ -1,5 +1,4 @@
 // What an operator who answers is told of questions: each once, each end once, however slowly it is read.
-import type { PendingApproval } from '../call/approve.ts'
 import type { ApprovalAnswer } from '../call/ports.ts'
 import type { Notifier } from '../rpc/answering.ts'
 import type * as Wire from '../rpc/governed.ts'
@@ -11,7 +10,7 @@ type Settled = ApprovalAnswer & { readonly id: string }
 export interface FeedPorts {
   readonly events: Pick<EventLog, 'follow'>
   /** The questions that wait at present */
-  readonly pending: () => readonly PendingApproval[]
+  readonly pending: () => readonly Wire.PendingApproval[]
 }
 
 /** Where a feed begins. */
@@ -33,16 +32,16 @@ export async function feedApprovals(
   stream: Pick<Notifier, 'signal' | 'notify'>,
 ): Promise<void> {
   const open = new Set(known)
-  const ask = async (question: PendingApproval): Promise<void> => {
+  const ask = async (question: Wire.PendingApproval): Promise<void> => {
     if (open.has(question.id)) return
     open.add(question.id)
-    await stream.notify('approvals/asked', pendingView(question))
+    await stream.notify('approvals/asked', question)
   }
   const settle = async (settled: Wire.SettledApproval): Promise<void> => {
     if (open.delete(settled.id)) await stream.notify('approvals/settled', settled)
   }
   for await (const { type, detail } of events.follow(caller, seq, stream.signal)) {
-    if (type === 'approval/asked') await ask(detail as unknown as PendingApproval)
+    if (type === 'approval/asked') await ask(detail as unknown as Wire.PendingApproval)
     else if (type === 'approval/settled') await settle(settledView(detail as unknown as Settled))
     else if (type === 'events/lost') {
       const present = pending()
@@ -52,21 +51,6 @@ export async function feedApprovals(
     }
   }
 }
-
-export const pendingView = (pending: PendingApproval): Wire.PendingApproval => ({
-  id: pending.id,
-  identity: pending.identity,
-  principal: pending.principal,
-  session: pending.session,
-  reason: pending.reason,
-  summary: pending.summary,
-  text: pending.text,
-  next: pending.next,
-  arguments_digest: pending.argumentsDigest,
-  bytes_digest: pending.bytesDigest,
-  waited_ms: pending.waitedMs,
-  deadline_ms: pending.deadlineMs,
-})
 
 const settledView = (settled: Settled): Wire.SettledApproval => ({
   id: settled.id,

@@ -35,6 +35,9 @@ export type TrustTier = 'untrusted' | 'provisional' | 'trusted'
 /** A question that waits for an operator. Hosts never see its id. */
 export interface PendingApproval {
   readonly id: string
+  readonly call: CallId
+  /** Who said it, as the kernel knows it: the pid is who connected, often the shim */
+  readonly peer: { readonly uid: number; readonly gid: number; readonly pid: number }
   readonly identity: string
   readonly principal: string
   readonly session: string

@@ -1,12 +1,13 @@
 // An operator who reads slowly still hears of every question that waits, and of the end of each that it was told of.
 import { expect, it } from 'vitest'
 import { Approvals } from '../../src/call/approve.ts'
-import type { ApprovalQuestion } from '../../src/call/ports.ts'
 import { feedApprovals } from '../../src/daemon/approval-feed.ts'
 import { EventLog } from '../../src/daemon/events.ts'
+import { pendingView } from '../../src/daemon/governance/approval-events.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 import type { PendingApproval, SettledApproval } from '../../src/rpc/governed.ts'
 import type { Caller } from '../../src/supervisor/ports.ts'
+import { approvalQuestion } from '../support/approval-question.ts'
 
 const operator: Caller = {
   principal: { kind: 'uid', id: '0', attributes: { uid: 0, gid: 0, pid: 1 } },
@@ -29,7 +30,7 @@ function arrange(): {
     now: () => 0,
     listeners: () => 1,
     tell(happening) {
-      if (happening.kind === 'asked') tell('approval/asked', { ...happening.pending })
+      if (happening.kind === 'asked') tell('approval/asked', { ...pendingView(happening.pending) })
       if (happening.kind === 'settled') tell('approval/settled', { id: happening.id, ...happening.answer })
     },
   })
@@ -45,23 +46,17 @@ function arrange(): {
   }
   const stream = { signal: ended.signal, notify }
   const start = { seq: 0, known: [] }
-  const feeding = feedApprovals({ events, pending: () => approvals.pending() }, start, operator, stream)
+  const feeding = feedApprovals(
+    { events, pending: () => approvals.pending().map(pendingView) },
+    start,
+    operator,
+    stream,
+  )
   return {
     ask(name) {
       const digest = name.padEnd(64, '0')
-      const question: ApprovalQuestion = {
-        call: `c-${name}` as CallId,
-        identity: 'files/write_file@1#1',
-        argumentsDigest: digest,
-        bytesDigest: digest,
-        repeatDigest: digest,
-        principal: '1000',
-        session: 's-1',
-        policyVersion: 'v1',
-        trustEpoch: 0,
-        text: () => '{}',
-        reason: 'rules[1] asks',
-      }
+      const digests = { argumentsDigest: digest, bytesDigest: digest, repeatDigest: digest }
+      const question = { ...approvalQuestion, call: `c-${name}` as CallId, ...digests }
       void approvals.ask(question, { signal: never })
       const id = approvals.pending().at(-1)?.id ?? ''
       names.set(id, name)

@@ -77,8 +77,19 @@ describe('approvals', () => {
   test('no means no, with the reason; a swapped argument is another question', async () => {
     await using watch = await watching(operator)
     const first = handled(call(host, 'asking', 'echo', { path: '/a' }))
-    await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'policy' })
-    expect((await first).type).toBe('output')
+    const asked = await watch.next()
+    await operator.call('approvals/approve', { id: asked.id, scope: 'policy' })
+    const { type, call_id } = await first
+    expect([type, asked.call]).toEqual(['output', call_id])
+    const { records } = await operator.call('audit/query', { call: call_id })
+    expect(records.map((one) => one.type)).toEqual([
+      'approval.asked',
+      'approval.granted',
+      'approval.used',
+      'call.intent',
+      'call.outcome',
+    ])
+    expect(records[0]?.body).toMatchObject({ peer: { pid: process.pid }, deadline_ms: expect.any(Number) })
     await call(host, 'asking', 'echo', { path: '/a' }) // stands
     const explained = await at.run(['explain', 'asking', 'echo', '-a', 'path=/a'])
     expect(explained).toMatchObject({ status: 0, stdout: expect.stringContaining('would be sent') })

@@ -4,6 +4,7 @@ import type { CallId } from '../../src/lib/ids.ts'
 
 export const approvalQuestion: ApprovalQuestion = {
   call: 'c-1' as CallId,
+  peer: { uid: 1000, gid: 1000, pid: 1 },
   identity: 'files/write_file@1#1',
   argumentsDigest: 'a'.repeat(64),
   bytesDigest: 'b'.repeat(64),

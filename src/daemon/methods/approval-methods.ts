@@ -1,11 +1,12 @@
 // The operator's answers: questions that wait, approvals that stand, and the subscription that makes calls wait at all.
-import type { PendingApproval } from '../../call/approve.ts'
 import type { StandingApproval } from '../../call/standing-approval.ts'
 import type { Permit } from '../../call/permit.ts'
 import { SallyportError } from '../../errors.ts'
+import type { PendingApproval } from '../../rpc/governed.ts'
 import type { OperatorMethods } from '../../rpc/protocol.ts'
 import { actor } from '../governance/actor.ts'
-import { feedApprovals, pendingView } from '../approval-feed.ts'
+import { pendingView } from '../governance/approval-events.ts'
+import { feedApprovals } from '../approval-feed.ts'
 import type { EventLog } from '../events.ts'
 import { allTheSame } from '../governance/consequences.ts'
 import type { Governance } from '../governance/governance.ts'
@@ -100,7 +101,7 @@ function subscribe(
   call: MethodCall,
 ): OperatorMethods['approvals/subscribe']['result'] {
   const { seq } = events
-  const pending = (): readonly PendingApproval[] => governance.approvals.pending()
+  const pending = (): readonly PendingApproval[] => governance.approvals.pending().map(pendingView)
   const waiting = pending()
   call.afterReply(async (stream) => {
     try {
@@ -111,7 +112,7 @@ function subscribe(
     }
   })
   const stop = governance.listen() // once there is room for it to be told
-  return { subscribed: true, pending: waiting.map(pendingView) }
+  return { subscribed: true, pending: waiting }
 }
 
 /** An approval as it is recorded: on the wall clock, which outlives the daemon. */
@@ -126,9 +127,10 @@ function storedApproval({ expiresAt, ...approval }: StandingApproval): Readonly<
 function aboutQuestion({ approvals }: Governance, id: string): Readonly<Record<string, unknown>> {
   const question = approvals.pending().find((pending) => pending.id === id)
   if (question === undefined) throw notWaiting(id)
-  const { identity, principal, session, argumentsDigest, bytesDigest } = question
+  const { call, identity, principal, session, argumentsDigest, bytesDigest } = question
   return {
     id,
+    call,
     identity,
     principal,
     session,
