@@ -39,8 +39,8 @@ const foldsOf = ({ conditions }: CompiledRule): readonly string[] =>
   conditions.flatMap(({ segments }) => segments.map(({ fold }) => fold))
 
 interface Level {
-  /** A key that holds a NUL */
-  readonly withNul: string | null
+  /** A key that holds a NUL, or is `__proto__` */
+  readonly unsound: string | null
   /** Keys that are not their own fold, by that */
   readonly byFold: ReadonlyMap<string, readonly string[]>
 }
@@ -58,7 +58,7 @@ export function holds(conditions: readonly Condition[], value: unknown, { effort
 }
 
 /**
- * The first key on a pointer's way that a lenient reader could take for the pointer's own, or that holds a NUL; null
+ * The first key on a pointer's way that a lenient reader could take for the pointer's own, that holds a NUL, or is `__proto__`; null
  * when there is none. What policy read must be what the server reads.
  */
 export function ambiguousKey(
@@ -93,24 +93,25 @@ function confusableWith(
   object: object,
   reading: Reading,
 ): string | null {
-  const { withNul, byFold } = reading.level(object)
-  if (withNul !== null) return withNul
+  const { unsound, byFold } = reading.level(object)
+  if (unsound !== null) return unsound
   if (fold !== key && Object.hasOwn(object, fold)) return fold
   return byFold.get(fold)?.find((other) => other !== key) ?? null
 }
 
 function levelOf(object: object, longest: number): Level {
   const byFold = new Map<string, string[]>()
-  let withNul: string | null = null
+  let unsound: string | null = null
   for (const key of Object.keys(object)) {
     const fold = foldKey(key, longest)
+    if (key === '__proto__') unsound ??= key // readers that copy objects find its members in theirs
     if (fold === key) continue
-    if (key.includes('\0')) withNul ??= key
+    if (key.includes('\0')) unsound ??= key
     const same = byFold.get(fold)
     if (same === undefined) byFold.set(fold, [key])
     else same.push(key)
   }
-  return { withNul, byFold }
+  return { unsound, byFold }
 }
 
 function read(value: unknown, segments: Condition['segments']): unknown {

@@ -43,6 +43,7 @@ test.each([
   ['a key of that fold beside the pointer’s own', '/path', ['path', 'ｐath']],
   ['a key of that fold where the pointer’s own is none', '/Path', ['Path', 'PATH']],
   ['a NUL in any key', '/path', ['path', 'x\0']],
+  ['a prototype for readers that copy objects', '/path', ['path', '__proto__']],
   ['one with much that is not shown', '/path', ['path', `path${'\u200b'.repeat(400)}`]],
   [
     'one of a long pointer, in full width',

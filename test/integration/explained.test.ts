@@ -174,8 +174,9 @@ const inside = (value: unknown, key: string): unknown => {
 }
 function isBlurred(value: unknown, [key = '', ...deeper]: readonly string[]): boolean {
   if (!isObject(value)) return false
-  if (!Array.isArray(value) && Object.keys(value).some((name) => name !== key && name.toLowerCase() === key))
-    return true
+  const isOther = (name: string): boolean =>
+    name === '__proto__' || (name !== key && name.toLowerCase() === key)
+  if (!Array.isArray(value) && Object.keys(value).some(isOther)) return true
   return deeper.length > 0 && isBlurred(inside(value, key), deeper)
 }
 function isHeld(value: unknown, keys: readonly string[], glob: string): boolean | null {
