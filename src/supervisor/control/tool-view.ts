@@ -106,11 +106,15 @@ function unharmed(text: string): string {
   return kind === null ? text : withheld(kind)
 }
 
+/** What a terminal obeys and does not show (ECMA-48): of colours and the cursor, and strings such as a window's title with their end. */
+const terminalSequence =
+  // oxlint-disable-next-line no-control-regex
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)/g
+
 /** Text without control, format and ANSI characters and others that nobody sees, at most `limit` long. */
 export function plain(text: string, limit: number): string {
   const clean = text
-    // oxlint-disable-next-line no-control-regex
-    .replace(/\u001b\[[0-?]*[ -/]*[@-~]/g, '')
+    .replace(terminalSequence, '')
     .replace(/[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu, ' ')
     .trim()
   return beginning(clean, limit)

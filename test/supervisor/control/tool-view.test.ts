@@ -70,6 +70,10 @@ test.each([
 
 test('descriptions lose what deceives a terminal or a reader', () => {
   expect(plain('a\u001b[31mred\u001b[0m\u202eb\u200b\nc', 200)).toBe('ared b c')
+  expect(plain('a\u001b]0;title\u0007b\u001b]8;;http://x\u001b\\c\u009b1md\u009dno\u009ce', 200)).toBe(
+    'abcde',
+  )
+  expect(plain('a\u001b]0;without end', 200)).toBe('a ]0;without end')
   expect(plain('a\u{e0148}\u{e0155}b\ufe0fc\u3164d', 200)).toBe('a b c d')
   expect(plain('x'.repeat(300), 200)).toHaveLength(200)
 })
