@@ -59,7 +59,7 @@ function whyFailed(check: PermitCheck, { standing, outside, hold }: Obstacle): s
   const otherwise = standing === null || standing.state === 'accepted' ? null : standing.reason
   switch (check) {
     case 'authenticity':
-      return `it was ended, by itself or with what it stood on${otherwise === null ? '' : `: ${otherwise}`}`
+      return `it was revoked, or has ended with what it stood on${otherwise === null ? '' : `: ${otherwise}`}`
     case 'expiry':
       return 'it was not used within permit.ttl_ms'
     case 'identity':

@@ -61,11 +61,11 @@ export function registerAdd(program: Command): void {
             ? { entry: entryOf(args, options), directory: process.cwd() }
             : await readEntry(resolve(options.entry), [thisHost().uid])
         const result = await client.call('servers/add', { server, entry, directory }, { signal })
-        printDone(
-          `${server} ${result.version} is registered; sallyport declare ${server} drafts what there is to accept`,
-          result,
-          options.json,
-        )
+        const next =
+          entry['acceptance'] === 'first-use'
+            ? 'its tools are accepted as it first lists them'
+            : `sallyport declare ${server} drafts what there is to accept`
+        printDone(`${server} ${result.version} is registered; ${next}`, result, options.json)
       })
     })
 }

@@ -8,7 +8,7 @@ import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { registerExport } from './audit-export.ts'
 import { registerVerify } from './audit-verify.ts'
 import { wholeNumber } from './number.ts'
-import { paint, printFields, printJson, printPiece, visible } from './output.ts'
+import { hint, paint, printFields, printJson, printPiece, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 import { wordFor } from './word.ts'
@@ -57,6 +57,7 @@ function registerTail(audit: Command): void {
           const result = await queryAll(client, query, signal)
           if (options.json === true) printJson(result)
           else for (const record of result.records) await printPiece(lineOf(record, options), { signal })
+          if (result.records.length === 0) hint('the journal has no such record')
         }
       }),
     )

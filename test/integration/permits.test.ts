@@ -89,14 +89,14 @@ describe('a permit of a call that waits', () => {
       'it is revoked by its name',
       'gated',
       async (_server, id) => expect(await operator.call('permits/revoke', { id })).toEqual({ revoked: [id] }),
-      refusedAs('authenticity', 'it was ended'),
+      refusedAs('authenticity', 'it was revoked, or has ended'),
     ],
     [
       'those of its server are revoked',
       'gated',
       async (server, id) =>
         expect(await operator.call('permits/revoke', { server })).toEqual({ revoked: [id] }),
-      refusedAs('authenticity', 'it was ended'),
+      refusedAs('authenticity', 'it was revoked, or has ended'),
     ],
     [
       'it is revoked though that can’t be recorded then',
@@ -112,13 +112,13 @@ describe('a permit of a call that waits', () => {
         renameSync(`${journal}.away`, journal)
         await eventually(() => bodiesOf(at.stateDir, 'permit.revoked').at(-1)?.['permit'] === id)
       },
-      refusedAs('authenticity', 'it was ended'),
+      refusedAs('authenticity', 'it was revoked, or has ended'),
     ],
     [
       'its tool’s trust is reset',
       'gated',
       (server) => operator.call('trust/reset', { server, tool: 'echo' }),
-      refusedAs('authenticity', 'it was ended'),
+      refusedAs('authenticity', 'it was revoked, or has ended'),
     ],
     [
       'a hold covers it',
@@ -196,7 +196,7 @@ test.each(['policy', 'once'] as const)(
     const { id = '' } = watch.asked.at(-1) ?? {}
     await operator.call('approvals/deny', { id, reason: 'a slip' })
     open()
-    expect(await made).toMatchObject(refusedAs('authenticity', 'it was ended'))
+    expect(await made).toMatchObject(refusedAs('authenticity', 'it was revoked, or has ended'))
     expect(sent()).toBe(0)
     expect(bodiesOf(at.stateDir, 'approval.revoked').at(-1)).toMatchObject({ id, reason: 'a slip' })
     // What was sent or ended is not taken back again.

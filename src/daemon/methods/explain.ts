@@ -242,7 +242,7 @@ function approvalStep({ listeners }: Governance, stands: StandingApproval | null
   return {
     step: 'approval',
     verdict: 'ask',
-    detail: `${listeners} subscribed operator connections would be asked`,
+    detail: `${counted(listeners, 'subscribed operator connection')} would be asked`,
   }
 }
 

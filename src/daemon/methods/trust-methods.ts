@@ -74,7 +74,7 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       ]
       throw new SallyportError(
         'ERR_HOLD_NOT_FOUND',
-        `nothing is ${whatStands(what)} under ${JSON.stringify(name)}${meant(name, standing)}; see sallyport hold`,
+        `nothing is ${whatStands(what)} under ${JSON.stringify(name)}${meant(name, standing)}; sallyport hold shows holds, sallyport ps quarantines`,
         { name },
       )
     },

@@ -76,7 +76,7 @@ const launcherOf = async (
     const isShort = isShortage(cause)
     throw new SallyportError(
       isShort ? 'ERR_SHORTAGE' : 'ERR_SANDBOX_SETUP',
-      `the launcher of ${spec.server} could not be started: ${String(cause)}; ${isShort ? enough : `see that ${launcher} is whole`}`,
+      `the launcher of ${spec.server} could not be started: ${SallyportError.from(cause).message}; ${isShort ? enough : `see that ${launcher} is whole`}`,
       { step: 'confine', server: spec.server, launcher },
       { cause },
     )

@@ -19,14 +19,14 @@ export function denialOf(
 /** What a caller is told about a decision that is not `allow`. */
 export function refusalOf(decision: Decision, server: string, subject: string): SallyportError {
   const what = `${server} ${subject}`
-  const details = { server, subject, rule: decision.rule, reason: decision.reason }
+  const details = { server, tool: subject, rule: decision.rule, reason: decision.reason }
   if (decision.action === 'ask') {
     const message = `${what} needs approval, and nobody can be asked: ${decision.reason}`
     return new SallyportError(decision.code ?? 'ERR_APPROVAL_UNAVAILABLE', message, details)
   }
   return new SallyportError(
     decision.code ?? 'ERR_POLICY_DENIED',
-    `${what} is denied: ${decision.reason}`,
+    `${what} was not called: ${decision.reason}`,
     details,
   )
 }
