@@ -10,8 +10,8 @@ import {
   statfsSync,
   type BigIntStats,
 } from 'node:fs'
-import { setImmediate } from 'node:timers/promises'
 import { inexactName, isDoubtful, isExactLink } from '../../lib/exact-name.ts'
+import { ownTurn } from '../../lib/long-text.ts'
 import { isMissing } from '../../lib/missing.ts'
 
 /** What one name of a tree is. */
@@ -68,7 +68,7 @@ export const anyTree: Bound = { entries: 400_000, bytes: 8 * 1024 ** 3, isOpen: 
 /**
  * Reads a whole tree.
  *
- * Reading is synchronous, in slices of a few milliseconds with the event loop in between: file for file that costs a
+ * Reading is synchronous, in slices of two milliseconds with the event loop in between: file for file that costs a
  * fifth of what promises do, and delays nobody. Throws UnpinnableError where an entry is a device, socket or pipe, has
  * a name or is a link that is not UTF-8, or changes while it is read; and before it is opened where it is the kernel's own (reading
  * some of those ends never, or waits) or more than can be read.
@@ -268,9 +268,9 @@ const tooLong = (root: string, { bytes }: Bound): UnpinnableError =>
     'leave out what the code does not need',
   )
 
-/** A few milliseconds of work, after which everybody else has a turn. */
+/** A moment of work, after which everybody else has a turn; of all that is worked on so, one has its slice in each. */
 class Slice {
-  static readonly lengthMs = 4
+  static readonly lengthMs = 2
   /** For one read and its digestion, between which nobody else has a turn */
   readonly buffer = Buffer.allocUnsafeSlow(1 << 17)
   readonly #signal: AbortSignal | undefined
@@ -286,7 +286,7 @@ class Slice {
 
   /** Throws the signal's reason where nobody waits any more. */
   async next(): Promise<void> {
-    await setImmediate()
+    await ownTurn()
     this.#signal?.throwIfAborted()
     this.#start = performance.now()
   }

@@ -318,6 +318,23 @@ test('a node_modules of thousands of files is digested and verified without hold
   expect(work.longestMs).toBeLessThan((threadMs() - startMs) / 4)
 })
 
+test('of many packages that are digested at once each turn of the event loop works on one', async () => {
+  const source = join(import.meta.dirname, '../../../node_modules/typescript')
+  const settings = { source, target: '/app', with: [], digest: null }
+  const work = { done: false, turns: 0 }
+  const startMs = threadMs()
+  const counting = (async () => {
+    for (; !work.done; work.turns++) await setImmediate()
+  })()
+  await Promise.all(
+    Array.from({ length: 16 }, (_, n) => pinPackage(`probe-${n}`, settings, repositoryTrust)),
+  )
+  work.done = true
+  await counting
+  // A slice is 2 ms: sixteen in each turn would be 32
+  expect(work.turns).toBeGreaterThan((threadMs() - startMs) / 8)
+})
+
 const threadMs = (): number => {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
