@@ -7,7 +7,7 @@ import { members } from '../lib/json-scan.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import { visibleJsonText } from '../lib/visible-json.ts'
 import { wholeNumber } from './number.ts'
-import { isDone, printJson, visibleLines } from './output.ts'
+import { hint, isDone, printJson, visibleLines } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -16,6 +16,12 @@ interface CallOptions extends ReachOptions {
   readonly a?: readonly string[]
   readonly timeout?: number
 }
+
+/** How long a person at a terminal sees nothing */
+const patientMs = 2000
+
+const stillWaiting = (server: string, tool: string): string =>
+  `waiting for ${server} ${tool}; sallyport approvals shows whether an operator is asked, and Ctrl-C takes the call back`
 
 export function registerCall(program: Command): void {
   reaching(program.command('call'))
@@ -30,7 +36,10 @@ export function registerCall(program: Command): void {
       return reach(options, 'any', async ({ client, signal }) => {
         const timeout = options.timeout === undefined ? {} : { timeout_ms: options.timeout }
         const params = { server, tool, arguments: given, ...timeout }
-        const answer = await client.callText('tools/call', params, { signal })
+        const told = setTimeout(() => process.stderr.isTTY && hint(stillWaiting(server, tool)), patientMs)
+        const answer = await client
+          .callText('tools/call', params, { signal })
+          .finally(() => clearTimeout(told))
         const result = JSON.parse(answer.raw) as CallResult
         const { isTTY } = process.stdout
         isDone(`${server} ${tool} was called (${result.call_id})`)

@@ -8,6 +8,7 @@ import { createTransport } from '../../src/client/transport.ts'
 import { configOf, daemon, fixture, serve } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { hearing } from '../support/following.ts'
 import { handled } from '../support/handled.ts'
 import { withoutFirst } from '../support/operator.ts'
 import { watching, yes } from '../support/watching.ts'
@@ -106,8 +107,14 @@ describe('approvals', () => {
 
   test('a question that nobody answers ends by itself, and an answer after that is none', async () => {
     await using watch = await watching(operator)
+    await using heard = await hearing(host)
     const waiting = handled(call(host, 'asking'))
-    const { id } = await watch.next()
+    const { id, call: waits } = await watch.next()
+    const waitsFor = await eventually(() =>
+      heard.events.find(({ type, detail }) => type === 'call/waiting' && detail['call'] === waits),
+    )
+    expect(waitsFor).toMatchObject({ server: 'asking', detail: { tool: 'echo', for: 'approval' } })
+    expect(JSON.stringify(heard.events)).not.toContain(id)
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_APPROVAL_TIMEOUT' })
     await expect(operator.call('approvals/approve', { id })).rejects.toMatchObject({
       code: 'ERR_APPROVAL_NOT_FOUND',

@@ -75,6 +75,8 @@ export async function callTool(parts: Parts): Promise<CallResult> {
         return line?.until(signal) ?? signal
       },
       limitMs: timeoutMs,
+      asked: () => tell('call/waiting', { for: 'approval' }),
+      queued: (isWaiting) => (isWaiting ? tell('call/waiting', { for: 'turn' }) : undefined),
     },
   )
   const sent = performance.now()

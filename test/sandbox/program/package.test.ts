@@ -326,9 +326,7 @@ test('of many packages that are digested at once each turn of the event loop wor
   const counting = (async () => {
     for (; !work.done; work.turns++) await setImmediate()
   })()
-  await Promise.all(
-    Array.from({ length: 16 }, (_, n) => pinPackage(`probe-${n}`, settings, repositoryTrust)),
-  )
+  await Promise.all(Array.from({ length: 16 }, (_, n) => pinPackage(`probe-${n}`, settings, repositoryTrust)))
   work.done = true
   await counting
   // A slice is 2 ms: sixteen in each turn would be 32
