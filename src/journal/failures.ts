@@ -81,7 +81,9 @@ export const unwritable = (directory: string, cause: unknown): SallyportError =>
   const errno = errnoOf(cause)
   const why = errno ?? (cause instanceof Error ? cause.message : 'closed')
   // What was done to its files says itself how it is mended; no disk is to blame.
-  const mend = errno === null ? '' : '; mend the disk, calls resume by themselves'
+  const what =
+    errno === 'ENOENT' ? 'put back what is missing, the folder or its last segment' : 'mend the disk'
+  const mend = errno === null ? '' : `; ${what}: calls resume by themselves`
   return new SallyportError(
     'ERR_JOURNAL',
     `the journal in ${directory} cannot be written (${why}), so nothing is called${mend}`,
