@@ -5,6 +5,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { asked, secondsOf } from '../support/asked.ts'
 import { Undoing } from '../support/broken-off.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isRoot } from '../support/user.ts'
@@ -12,18 +13,20 @@ import { probe } from './clock.ts'
 import { inTurn, seedsOf } from './in-turn.ts'
 import { unproven } from './unproven.ts'
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '60' },
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
-    keep: { type: 'boolean', default: false },
-    plant: { type: 'boolean', default: false },
-    seeds: { type: 'string' },
-    only: { type: 'string', default: '' },
-    help: { type: 'boolean', default: false },
-    inside: { type: 'boolean', default: false },
-  },
-})
+const { values } = asked('chaos', () =>
+  parseArgs({
+    options: {
+      seconds: { type: 'string', default: '60' },
+      seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
+      keep: { type: 'boolean', default: false },
+      plant: { type: 'boolean', default: false },
+      seeds: { type: 'string' },
+      only: { type: 'string' },
+      help: { type: 'boolean', default: false },
+      inside: { type: 'boolean', default: false },
+    },
+  }),
+)
 /** What one run is told, beside its seed */
 const own = [
   fileURLToPath(import.meta.url),
@@ -31,7 +34,7 @@ const own = [
   values.seconds,
   ...(values.keep ? ['--keep'] : []),
   ...(values.plant ? ['--plant'] : []),
-  ...(values.only === '' ? [] : ['--only', values.only]),
+  ...(values.only === undefined ? [] : ['--only', values.only]),
 ]
 const usage = `npm run chaos -- [--seconds N] [--seed S | --seeds known | --seeds S,S…] [--keep] [--only W,W…] [--plant]
 
@@ -43,18 +46,25 @@ const usage = `npm run chaos -- [--seconds N] [--seed S | --seeds known | --seed
   --only W,W…   lets only those faults befall that have any of these words in their name
   --plant       breaks every invariant on purpose: each has to be found
 
-Status 0: all held, 1: an invariant is broken, 2: nothing is proven, 130: broken off. docs/faults.md says what is tried.
+Status 0: all held, 1: an invariant is broken, 2: nothing is proven, 7: an argument is none, 130: broken off. docs/faults.md says what is tried.
 `
-const seconds = Number(values.seconds)
-if (!Number.isFinite(seconds) || seconds < 1)
-  throw new Error(`--seconds ${values.seconds} is not a number above 0`)
-if (values.help) process.stdout.write(usage)
-else if (values.seeds !== undefined) process.exitCode = await eachOf(seedsOf(values.seeds))
+if (values.help) {
+  process.stdout.write(usage)
+  process.exit()
+}
+const { seeds: several, only = null } = values
+const told = { ...values, only, seconds: asked('chaos', () => secondsOf(values.seconds)) }
+const seeds = several === undefined ? null : asked('chaos', () => seedsOf(several))
+if (only !== null) {
+  const { chosenOf } = await import('./coming.ts')
+  asked('chaos', () => chosenOf(only))
+}
+if (seeds !== null) process.exitCode = await eachOf(seeds)
 else if (!values.inside) process.exitCode = await reexecute()
 else {
   // What only the run itself needs is not loaded by who starts it.
   const { run } = await import('./run.ts')
-  process.exitCode = await run({ ...values, seconds })
+  process.exitCode = await run(told)
 }
 
 /** Runs this once for each seed. */
@@ -75,7 +85,7 @@ async function reexecute(): Promise<number> {
   const reaper = `${folder.path}/reaper`
   execFileSync('cc', ['-static', '-O1', '-o', reaper, probe('reaper')])
   if (isRoot && spawnSync('unshare', ['--mount', 'true']).status !== 0)
-    return unproven('this root may not make a mount namespace, without which no daemon of root runs', values)
+    return unproven('this root may not make a mount namespace, without which no daemon of root runs', told)
   const argv = [process.execPath, ...own, '--inside', '--seed', values.seed]
   const [program, args] = isRoot
     ? ['unshare', ['--mount', '--propagation', 'private', reaper, ...argv]]

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { isRoot } from '../support/user.ts'
 import { type Finding, findings } from './seeds.ts'
+import { statusUnproven } from './unproven.ts'
 
 /** How one run went: its exit status, and what its last lines say was broken. */
 interface Went {
@@ -12,8 +13,6 @@ interface Went {
   readonly broken: readonly string[]
 }
 
-/** The run was broken off, or the machine could not go on with it: of the daemon nothing is known. */
-const statusUnproven = 2
 const statusBrokenOff = 130
 
 /**

@@ -1,23 +1,24 @@
 // Which fault comes next, and what is said of those that came, and of those that did not.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Chance } from './chance.ts'
+import type { Coming } from './coming.ts'
 import { faults } from './faults.ts'
 import { Missed, type Scene } from './scene.ts'
 
 /**
- * Lets one fault after the other befall the daemon, with pauses between, until that is over: of all, or of those alone
- * that a daemon has to survive. Says which of them there was no time for, and which befell
- * nobody each time.
+ * Lets one fault after the other befall the daemon, with pauses between, until that is over: of those that the run is to
+ * have, or of those among them alone that a daemon has to survive. Says which of them there was no time for, and which
+ * befell nobody each time.
  */
 export async function misfortune(
-  scene: Scene & { readonly signal: AbortSignal; readonly isSpared: boolean; readonly only: string },
+  scene: Scene & { readonly signal: AbortSignal; readonly isSpared: boolean; readonly coming: Coming },
 ): Promise<void> {
-  const { stage, chance, signal: over, containers, isSpared, only } = scene
+  const { stage, chance, signal: over, containers, isSpared, coming } = scene
   const weights = Object.entries(faults)
     .filter(
       ([name, { isFatal }]) => (containers !== null || !name.includes('container')) && !(isSpared && isFatal),
     )
-    .filter(([name]) => only.split(',').some((words) => name.includes(words)))
+    .filter(([name]) => coming.chosen.includes(name))
     .map(([name, { weight }]) => [weight, name] as const)
   if (weights.length === 0) return stage.account.say('there is no such fault for this part')
   const names = weights.map(([, name]) => name)
@@ -29,6 +30,7 @@ export async function misfortune(
     const hasTaken = !(what instanceof Missed)
     stage.account.count(hasTaken ? 'faults' : 'faults that befell nobody', name)
     stage.account.say(`${name}: ${hasTaken ? what : `befell nobody: ${what.why}`}`)
+    coming.note(name, hasTaken)
     tried.add(name)
     if (hasTaken) taken.add(name)
   }

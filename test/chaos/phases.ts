@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '../../src/errors.ts'
 import type { Undoing } from '../support/broken-off.ts'
 import type { Chance } from './chance.ts'
+import type { Coming } from './coming.ts'
 import type { Containers } from './containers.ts'
 import { controlHost, sessionHost, type World } from './hosts.ts'
 import type { Ledger } from './ledger.ts'
@@ -24,8 +25,7 @@ export interface Play {
   readonly containers: Containers | null
   readonly chance: Chance
   readonly undoing: Undoing
-  /** Words with commas between, of which every fault has some in its name; empty for all of them */
-  readonly only: string
+  readonly coming: Coming
 }
 
 /** Everybody at work for so long, and everything that can befall them. */
@@ -45,11 +45,11 @@ export async function siege(play: Play, ms: number, level: Rest, isPlanted: bool
 }
 
 async function befallen(play: Play, ms: number, isSpared: boolean): Promise<void> {
-  const { chance, containers, only } = play
+  const { chance, containers, coming } = play
   await atWork(play, ms, (world) => ({
     ...hostsOf(world, chance, 3),
     operator: operator(world, chance.of('operator')),
-    misfortune: misfortune({ ...world, chance: chance.of('misfortune'), containers, isSpared, only }),
+    misfortune: misfortune({ ...world, chance: chance.of('misfortune'), containers, isSpared, coming }),
   }))
 }
 

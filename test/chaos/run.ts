@@ -1,9 +1,10 @@
 // A run of chaos: the phases one after the other, the proofs at its end, and the verdict.
 import { Undoing } from '../support/broken-off.ts'
 import { isRoot } from '../support/user.ts'
-import { Account, invariants } from './account.ts'
+import { Account } from './account.ts'
 import { expectNothing, filesOf } from './census.ts'
 import { Chance } from './chance.ts'
+import { Coming } from './coming.ts'
 import { containersOf, EngineLost } from './containers.ts'
 import { expectAlone, journalOf, judge } from './evidence.ts'
 import { Ledger } from './ledger.ts'
@@ -12,7 +13,8 @@ import { inVainMs, plantLeft, plantReloads, plantRival, plantTold } from './plan
 import { expectUnwritten } from './secrets.ts'
 import { extras, untouched, witnessed } from './servers.ts'
 import { Stage } from './stage.ts'
-import { againWith, unproven } from './unproven.ts'
+import { unproven } from './unproven.ts'
+import { verdict } from './verdict.ts'
 
 /** What a run is told. */
 export interface Told {
@@ -20,8 +22,8 @@ export interface Told {
   readonly seconds: number
   readonly plant: boolean
   readonly keep: boolean
-  /** Words with commas between, of which every fault has some in its name; empty for all of them */
-  readonly only: string
+  /** Words with commas between, of which every fault has some in its name; null for all of them */
+  readonly only: string | null
 }
 
 /** One run, from its first daemon to its verdict; the exit status. */
@@ -39,7 +41,8 @@ export async function run(told: Told): Promise<number> {
   const chance = new Chance(told.seed)
   const ledger = new Ledger(account)
   const servers = witnessed.filter((name) => containers !== null || name !== 'boxed')
-  const play: Play = { stage, ledger, servers, containers, chance, undoing, only: told.only }
+  const coming = new Coming(told.only)
+  const play: Play = { stage, ledger, servers, containers, chance, undoing, coming }
   try {
     // What a daemon leaves that did nothing is what one may leave that did all of this.
     await stage.start()
@@ -71,7 +74,10 @@ export async function run(told: Told): Promise<number> {
   }
   account.say('over')
   if (account.broken.length > 0 && told.keep) account.print(`kept: ${await stage.keep()}`)
-  return verdict(account, told)
+  account.print(account.summary())
+  const { lines, status } = verdict(account.broken, coming, told)
+  for (const line of lines) account.print(line)
+  return status
 }
 
 /** What must never be, brought about on purpose. */
@@ -89,17 +95,4 @@ async function planted(play: Play): Promise<Disposable> {
 async function sweep(stage: Stage): Promise<void> {
   await stage.start()
   await stage.end()
-}
-
-/** Says what was counted and what is broken; the exit status. */
-function verdict(account: Account, told: Told): number {
-  account.print(account.summary())
-  const names = [...new Set(account.broken.map(({ invariant }) => invariant))]
-  for (const name of names) account.print(`BROKEN ${name}: ${invariants[name]}`)
-  account.print(
-    names.length === 0
-      ? `all ${Object.keys(invariants).length} invariants held; seed ${told.seed}`
-      : `${names.length} invariants broken; ${againWith(told)}`,
-  )
-  return names.length === 0 ? 0 : 1
 }
