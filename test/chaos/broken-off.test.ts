@@ -26,3 +26,27 @@ test.for([
   expect(processesWith(`${folder.path}/`)).toEqual([])
   expect(await readdir(folder.path)).toEqual([])
 })
+
+test('a signal while all is undone waits for the end of that', async () => {
+  const module = new URL('../support/broken-off.ts', import.meta.url).href
+  const script = `
+    import { setTimeout as delay } from 'node:timers/promises'
+    import { Undoing } from ${JSON.stringify(module)}
+    await using undoing = new Undoing()
+    undoing.defer(async () => {
+      console.log('undoing')
+      await delay(500)
+      console.log('undone')
+    })`
+  const run = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(run, 'exit')
+  const said: string[] = []
+  for await (const line of createInterface({ input: run.stdout })) {
+    said.push(line)
+    if (line === 'undoing') run.kill('SIGTERM')
+  }
+  expect(await exited).toEqual([130, null])
+  expect(said).toEqual(['undoing', 'undone'])
+})

@@ -9,11 +9,13 @@ const statusFailed = 1
  * A stack that a signal, or the end of who started this process, disposes of before the process ends with 130; an error
  * that nobody waits for ends it with 1, as told to who started it.
  *
- * What is started by `starting` is disposed of also where the signal comes before it is up.
+ * What is started by `starting` is disposed of also where the signal comes before it is up; one that comes while all is
+ * undone already waits for the end of that.
  */
 export class Undoing extends AsyncDisposableStack {
   readonly #starting = new Set<Promise<unknown>>()
   readonly #breakingOff = new AbortController()
+  #undone: Promise<void> | null = null
 
   constructor() {
     super()
@@ -42,6 +44,16 @@ export class Undoing extends AsyncDisposableStack {
     const used = start(this.brokenOff).then((it) => this.use(it))
     this.#starting.add(used)
     return await used.finally(() => this.#starting.delete(used))
+  }
+
+  /** Who disposes it a second time waits, too: of itself the stack answers at once. */
+  override disposeAsync(): Promise<void> {
+    this.#undone ??= super.disposeAsync()
+    return this.#undone
+  }
+
+  override [Symbol.asyncDispose](): Promise<void> {
+    return this.disposeAsync()
   }
 
   async #fail(error: Error): Promise<void> {
