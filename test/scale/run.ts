@@ -1,6 +1,7 @@
 // One run: servers by steps, each with a rest and a load, then all of them under a steady load.
 import { setTimeout as delay } from 'node:timers/promises'
 import { median, quantile } from '../bench/figures.ts'
+import { Undoing } from '../support/broken-off.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Called, Stage } from './stage.ts'
 import { type Beside, type Second, Watch } from './watch.ts'
@@ -68,9 +69,8 @@ const censusEverySeconds = 10
 
 /** Runs it all; `say` is told of each step. */
 export async function run(wanted: Wanted, say: (line: string) => void): Promise<Outcome> {
-  await using stage = await Stage.open(wanted.servers, wanted.load)
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void stage[Symbol.asyncDispose]().finally(() => process.exit(1)))
+  await using undoing = new Undoing()
+  const stage = await undoing.starting(() => Stage.open(wanted.servers, wanted.load))
   using watch = new Watch(stage)
   await settled(watch)
   const stepSeconds = Math.min(10, Math.max(0.5, wanted.seconds / 10))

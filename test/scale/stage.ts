@@ -30,7 +30,6 @@ export class Stage implements AsyncDisposable {
   readonly daemon: ChildProcess
   readonly hosts: Hosts
   #stack: AsyncDisposableStack
-  #end: Promise<void> | null = null
 
   private constructor(at: Place, daemon: ChildProcess, hosts: Hosts, stack: AsyncDisposableStack) {
     this.at = at
@@ -81,10 +80,8 @@ export class Stage implements AsyncDisposable {
     return (await eventually(() => livingAt(path), 30_000)).bytes / 1024 ** 2
   }
 
-  /** Whoever disposes it a second time waits, too. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#end ??= this.#stack.disposeAsync()
-    await this.#end
+    await this.#stack.disposeAsync()
   }
 }
 
