@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Client } from '../../src/client/client.ts'
 import type { Account } from './account.ts'
+import { endOf, parsed } from './answer.ts'
 import type { Chance } from './chance.ts'
 import type { Ledger } from './ledger.ts'
 import { speaker } from '../support/speaker.ts'
@@ -192,13 +193,6 @@ export async function sessionHost(world: World, chance: Chance): Promise<void> {
 export const shimTo = (server: string, { at }: Stage): ChildProcessByStdio<Writable, Readable, null> =>
   spawn(shim, [server, '--no-autostart'], { env: at.env, stdio: ['pipe', 'pipe', 'ignore'] })
 
-interface Answer {
-  readonly id?: unknown
-  /** Only of what is none: the server asks the host something */
-  readonly method?: unknown
-  readonly error?: { readonly message?: string; readonly data?: { readonly code?: string } }
-}
-
 /** A session as its host keeps it: requests that wait, and an end that answers them all. */
 export class Session {
   readonly #child: ChildProcess
@@ -275,23 +269,14 @@ export class Session {
       this.#cut = line
       return
     }
-    const { id, method, error } = message
+    const { id, method } = message
     if (typeof id !== 'number' || method !== undefined) return
     if (id > this.#id || this.#answered.has(id))
       this.#account.breaks('answers', `a session was told twice, or unasked: ${line.slice(0, 200)}`)
     this.#answered.add(id)
-    const end = error === undefined ? 'done' : (error.data?.code ?? 'error')
-    this.#ledger.refused(end, error?.message ?? '')
+    const { end, words } = endOf(message)
+    this.#ledger.refused(end, words)
     this.#waiting.get(id)?.(end)
     this.#waiting.delete(id)
-  }
-}
-
-/** A message, or null for a line that is none, as where the daemon or the shim was killed in the middle of it. */
-function parsed(line: string): Answer | null {
-  try {
-    return JSON.parse(line) as Answer
-  } catch {
-    return null
   }
 }
