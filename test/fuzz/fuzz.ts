@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Chance } from '../chaos/chance.ts'
+import { asked, misused, secondsOf } from '../support/asked.ts'
 import { root } from '../support/source.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { escaped, readCorpus, writeCorpus } from './corpus.ts'
@@ -13,14 +14,22 @@ import { search } from './guide.ts'
 import { engineLack, harnessAt, inputsIn, make, ran, unpack } from './native.ts'
 import { type Harness, harnesses, targets } from './targets.ts'
 
-const statusUsage = 7
 const names = [...harnesses, ...targets].map(({ name }) => name)
-const { values } = asked()
-const seconds = Number(values.seconds)
-if (!Number.isFinite(seconds) || seconds < 1)
-  misused(`--seconds ${values.seconds}: got no number of 1 or more; use --seconds 120`)
+const { values } = asked('fuzz', () =>
+  parseArgs({
+    options: {
+      seconds: { type: 'string', default: '120' },
+      seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
+      only: { type: 'string', multiple: true, default: [] },
+      keep: { type: 'boolean', default: false },
+      inside: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  }),
+)
+const seconds = asked('fuzz', () => secondsOf(values.seconds))
 const unknown = values.only.filter((name) => !names.includes(name))
-if (unknown.length > 0) misused(`--only ${unknown.join(' ')}: use one of ${names.join(', ')}`)
+if (unknown.length > 0) misused('fuzz', `--only ${unknown.join(' ')}: use one of ${names.join(', ')}`)
 /** What a target may take beyond its time to start, and to make a finding small */
 const graceMs = 60_000
 
@@ -35,28 +44,6 @@ Status 0: no findings, 1: at least one, 2: what it is built with is missing, 7: 
 `
 if (values.help) process.stdout.write(usage)
 else process.exitCode = values.inside === undefined ? await all() : await inside(values.inside)
-
-function asked() {
-  try {
-    return parseArgs({
-      options: {
-        seconds: { type: 'string', default: '120' },
-        seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
-        only: { type: 'string', multiple: true, default: [] },
-        keep: { type: 'boolean', default: false },
-        inside: { type: 'string' },
-        help: { type: 'boolean', default: false },
-      },
-    })
-  } catch (error) {
-    return misused((error as Error).message)
-  }
-}
-
-function misused(why: string): never {
-  process.stderr.write(`fuzz: ${why}\n`)
-  process.exit(statusUsage)
-}
 
 interface Outcome {
   readonly line: string
@@ -76,6 +63,7 @@ async function all(): Promise<number> {
   console.log(`seed ${values.seed}, ${chosen.length} parsers, ${each} s each, ${lanes} at a time`)
   if (isNative) make(['engine'])
   await using folder = await tempDir()
+  const column = Math.max(...chosen.map((name) => name.length))
   let findings = 0
   const waiting = [...chosen]
   const lane = async (): Promise<void> => {
@@ -83,14 +71,14 @@ async function all(): Promise<number> {
       const harness = harnesses.find((it) => it.name === name)
       const { line, finding } =
         harness === undefined ? await guided(name, each) : await native(harness, each, folder.path)
-      console.log(`${name.padEnd(10)} ${line}`)
+      console.log(`${name.padEnd(column)} ${line}`)
       if (finding === null) continue
       findings++
       report(name, finding)
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
-  console.log(findings === 0 ? 'no findings' : `${findings} findings`)
+  console.log(findings === 0 ? 'no findings' : findings === 1 ? '1 finding' : `${findings} findings`)
   return findings === 0 ? 0 : 1
 }
 
