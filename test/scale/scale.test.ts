@@ -40,16 +40,29 @@ test.concurrent.for([
   [['--sevrers', '10'], '--sevrers'],
   [['--servers', 'many'], '--servers many: use a whole number above 0'],
   [['--servers', '251'], 'use at most 250'],
+  [['--servers', '-3'], "Option '--servers' argument is ambiguous"],
+  [['--seconds', '1e99'], '--seconds 1e+99: use at most 604800, which is a week'],
+  [['--rate', 'Infinity'], '--rate Infinity: use a number above 0'],
+  [['--rate', '200'], '--rate 200: of 100 hosts together that is 20000 calls a second; use at most 100'],
+  [['--seconds', '604800'], '--seconds 604800: at 500 calls a second that is 302400000; use at most 20000'],
   [['--html', '/nowhere/at/all'], '/nowhere/at/all cannot be written'],
   [['--servers', '1', '--hosts', '2'], 'use at most as many hosts as servers, 1'],
 ] as const)('%j is refused by what is taken', async ([args, said], { expect }) => {
-  const run = promisify(execFile)(process.execPath, [script, ...args])
-  await expect(run).rejects.toMatchObject({ code: 7, stdout: '', stderr: expect.stringContaining(said) })
+  const run = promisify(execFile)(process.execPath, [script, ...args], { timeout: wholeMs })
+  await expect(run).rejects.toMatchObject({
+    code: 7,
+    stdout: '',
+    stderr: expect.stringMatching(/^scale: .*\n$/),
+  })
+  await expect(run).rejects.toMatchObject({ stderr: expect.stringContaining(said) })
 })
 
-test.concurrent('--help says what there is, and measures nothing', async ({ expect }) => {
+test.concurrent('--help explains each option, and measures nothing', async ({ expect }) => {
   const { stdout } = await promisify(execFile)(process.execPath, [script, '--help'])
-  expect(stdout).toMatch(/^npm run scale -- \[--servers N\].*\n$/)
+  expect(stdout).toMatch(/^npm run scale -- \[--servers N\]/)
+  for (const option of ['servers', 'hosts', 'seconds', 'rate', 'json', 'html', 'load'])
+    expect(stdout).toMatch(new RegExp(`^  --${option} .* {2,}\\S`, 'm'))
+  expect(stdout).toContain('Status 0: ')
 })
 
 test.concurrent(
@@ -78,9 +91,9 @@ test.concurrent(
     const small = ['--servers', '1', '--hosts', '1', '--seconds', '3', '--rate', '10', '--load', leaks]
     const { status, said } = await scale(...small)
     expect(status, said).toBe(1)
-    expect(said).toMatch(/BROKEN {2}what lives in the daemon/)
-    expect(said).toMatch(/BROKEN {2}descriptors of the daemon/)
-    expect(said).toMatch(/held {4}calls without their answer/)
+    expect(said).toMatch(/BROKEN +what lives in the daemon/)
+    expect(said).toMatch(/BROKEN +descriptors of the daemon/)
+    expect(said).toMatch(/held +calls without their answer/)
   },
   longestMs,
 )
