@@ -11,7 +11,8 @@ export interface Curve {
 
 interface Axes {
   readonly what: string
-  readonly unit: string
+  /** Null for what is counted */
+  readonly unit: string | null
   /** What goes along below, with its unit */
   readonly along: string
   readonly hasDots?: boolean
@@ -27,8 +28,17 @@ export function plot({ what, unit, along, hasDots = false }: Axes, curves: reado
     points: curve.points.filter(([, y]) => Number.isFinite(y)),
   }))
   const all = drawn.flatMap(({ points }) => points)
-  const highest = Math.max(0, ...all.map(([, y]) => y))
-  const [toX, toY] = [Math.max(1, ...all.map(([x]) => x)), highest === 0 ? 1 : 1.05 * highest]
+  const highest = most(
+    0,
+    all.map(([, y]) => y),
+  )
+  const [toX, toY] = [
+    most(
+      1,
+      all.map(([x]) => x),
+    ),
+    highest === 0 ? 1 : 1.05 * highest,
+  ]
   const x = (value: number): number => left + (value / toX) * (width - left - right)
   const y = (value: number): number => height - bottom - (value / toY) * (height - top - bottom)
   const scales = [
@@ -48,13 +58,18 @@ export function plot({ what, unit, along, hasDots = false }: Axes, curves: reado
       ? points.map(([px, py]) => `<circle cx="${at(x(px))}" cy="${at(y(py))}" r="3"/>`)
       : []
     return (
-      `<g class="hue${hue}"><title>${escape(name)}: ${shown(points.at(-1)?.[1] ?? Number.NaN)} ${escape(unit)} at the end</title>` +
+      `<g class="hue${hue}"><title>${escape(name)}: ${shown(points.at(-1)?.[1] ?? Number.NaN)}${unit === null ? '' : ` ${escape(unit)}`} at the end</title>` +
       `<polyline points="${path}"/>${dots.join('')}</g>`
     )
   })
-  return `<figure><figcaption>${escape(what)}, ${escape(unit)}</figcaption>
+  const titled = escape(unit === null ? what : `${what}, ${unit}`)
+  return `<figure><figcaption>${titled}</figcaption>
 <ul class="legend">${curves.map(({ name, hue }) => `<li class="hue${hue}">${escape(name)}</li>`).join('')}</ul>
-<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(what)}, ${escape(unit)}, by ${escape(along)}">
+<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${titled}, by ${escape(along)}">
 ${[...scales, ...lines].join('\n')}
 </svg></figure>`
 }
+
+/** The most of any number of values, of which a call takes only so many. */
+const most = (least: number, values: readonly number[]): number =>
+  values.reduce((found, value) => Math.max(found, value), least)

@@ -5,7 +5,7 @@ export interface Verdict {
   readonly what: string
   readonly measured: string
   readonly bound: string
-  readonly isHeld: boolean
+  readonly outcome: 'held' | 'broken' | 'not measured'
 }
 
 /** Code that is compiled later, tables that find their size: what a steady load may add to what lives, whatever its length, MiB */
@@ -23,6 +23,8 @@ export function judge({ wanted, steps, standing, steady }: Outcome): readonly Ve
   const last = rest.at(-1)
   if (first === undefined || last === undefined) throw new Error('no steady load to judge')
   const errors = steady.errors + steps.reduce((sum, { latency }) => sum + latency.errors, 0)
+  // Without a call there was no load, and what is counted over it is none.
+  const overCalls = (count: number): number => (steady.calls === 0 ? Number.NaN : count)
   const livingSlope = slope(standing.slice(1), ({ livingMib }) => livingMib)
   const grown = livingSlope * (last.at - first.at)
   const mayGrow = settlingMib + (steady.calls * callBytes) / 1024 ** 2
@@ -30,9 +32,9 @@ export function judge({ wanted, steps, standing, steady }: Outcome): readonly Ve
   const processes = spread(standing, (it) => it.processes)
   const up = standing.map(({ servers }) => servers)
   return [
-    atMost('calls without their answer', errors, 0, ''),
+    atMost('calls without their answer', overCalls(errors), 0, ''),
     atMost('servers that were not up at a look', Math.max(...up.map((it) => wanted.servers - it)), 0, ''),
-    atMost('what lives in the daemon, grown over the steady load', grown, mayGrow, ' MiB'),
+    atMost('what lives in the daemon, grown over the steady load', overCalls(grown), mayGrow, ' MiB'),
     atMost('descriptors of the daemon, most less fewest', descriptors, passing, ''),
     atMost('processes beside the servers, most less fewest', processes, 0, ''),
     ...growth('descriptors', steps, ({ standing: it }) => it.descriptors, ''),
@@ -68,7 +70,9 @@ function growth(
 
 function atMost(what: string, measured: number, bound: number, unit: string): Verdict {
   const worded = (value: number): string => `${Number(value.toFixed(2))}${unit}`
-  return { what, measured: worded(measured), bound: `at most ${worded(bound)}`, isHeld: measured <= bound }
+  const asked = { what, bound: `at most ${worded(bound)}` }
+  if (Number.isNaN(measured)) return { ...asked, measured: 'not measured', outcome: 'not measured' }
+  return { ...asked, measured: worded(measured), outcome: measured <= bound ? 'held' : 'broken' }
 }
 
 /** By least squares, for each second. */

@@ -28,16 +28,25 @@ ${machine.map((line) => `<p class="machine">${escape(line)}</p>`).join('\n')}
 <p class="machine">${escape(inWords(outcome.steps))}</p>
 ${growth(outcome.steps).join('\n')}
 <h2>${seconds} s of a steady load</h2>
-<p class="machine">${outcome.steady.calls.toLocaleString('en')} calls: median ${shown(outcome.steady.p50)} ms, 95 % within ${shown(outcome.steady.p95)} ms, 99 % within ${shown(outcome.steady.p99)} ms, the longest ${shown(outcome.steady.max)} ms. Between its five parts nobody calls, and what lives is counted.</p>
+<p class="machine">${escape(latencyWords(outcome.steady))} Between its five parts nobody calls, and what lives is counted.</p>
 ${steady(outcome).join('\n')}
 </main>
 </html>
 `
 }
 
-const verdictRow = ({ what, bound, measured, isHeld }: Verdict): string =>
+const verdictRow = ({ what, bound, measured, outcome }: Verdict): string =>
   `<tr><td>${escape(what)}</td><td>${escape(bound)}</td><td>${escape(measured)}</td>` +
-  `<td class="${isHeld ? 'held' : 'missed'}">${isHeld ? 'held' : 'broken'}</td></tr>`
+  `<td class="${outcome === 'held' ? 'held' : 'missed'}">${outcome}</td></tr>`
+
+function latencyWords({ calls, p50, p95, p99, max }: Latency): string {
+  const counted = `${calls.toLocaleString('en')} calls`
+  if (Number.isNaN(p50)) return `${counted}, and none with an answer: what one takes is not measured.`
+  return (
+    `${counted}: median ${shown(p50)} ms, 95 % within ${shown(p95)} ms, 99 % within ${shown(p99)} ms, ` +
+    `the longest ${shown(max)} ms.`
+  )
+}
 
 /** What a step is told by. */
 export const columns: readonly (readonly [name: string, of: (step: Step) => number])[] = [
@@ -84,7 +93,7 @@ function growth(steps: readonly Step[]): readonly string[] {
   const along = 'servers'
   const line = (of: (step: Step) => number): readonly (readonly [number, number])[] =>
     steps.map((step) => [step.servers, of(step)])
-  const to = (what: string, unit: string, curves: Parameters<typeof plot>[1]): string =>
+  const to = (what: string, unit: string | null, curves: Parameters<typeof plot>[1]): string =>
     plot({ what, unit, along, hasDots: true }, curves)
   return [
     to('How long a call takes', 'ms', [
@@ -101,7 +110,7 @@ function growth(steps: readonly Step[]): readonly string[] {
       { name: 'the daemon’s RSS', hue: 1, points: line((it) => it.standing.rssMib) },
       { name: besidePss, hue: 2, points: line((it) => it.standing.pssMib) },
     ]),
-    to('Descriptors and processes', 'how many', [
+    to('Descriptors and processes', null, [
       { name: 'descriptors of the daemon', hue: 0, points: line((it) => it.standing.descriptors) },
       { name: besideProcesses, hue: 2, points: line((it) => it.standing.processes) },
     ]),
@@ -135,7 +144,7 @@ function steady({ seconds, calls, beside, standing }: Outcome): readonly string[
       { name: 'living in the daemon', hue: 0, points: standing.map((it) => [it.at, it.livingMib]) },
       { name: besidePss, hue: 2, points: beside.map((it) => [it.at, it.pssMib]) },
     ]),
-    plot({ what: 'Descriptors and processes', unit: 'how many', along }, [
+    plot({ what: 'Descriptors and processes', unit: null, along }, [
       { name: 'descriptors of the daemon', hue: 0, points: line((it) => it.descriptors) },
       { name: besideProcesses, hue: 2, points: beside.map((it) => [it.at, it.processes]) },
     ]),

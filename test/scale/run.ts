@@ -83,18 +83,19 @@ export async function run(wanted: Wanted, say: (line: string) => void): Promise<
   const rate = wanted.hosts * wanted.rate
   const began = watch.mark().us
   const standing = [await stands(stage, watch)]
-  const called: Called[] = []
+  const byPart: (readonly Called[])[] = []
   const timer = setInterval(() => watch.census(), censusEverySeconds * 1000)
   try {
     for (let part = 1; part <= parts; part++) {
       const found = await stage.hosts.call(rate, wanted.seconds / parts)
-      called.push(...found)
+      byPart.push(found)
       standing.push(await stands(stage, watch))
       say(standingText(part, latencyOf(found), standing.at(-1)))
     }
   } finally {
     clearInterval(timer)
   }
+  const called = byPart.flat()
   const offset = watch.since(began)
   const bySecond = Map.groupBy(called, ({ dueUs }) => Math.floor((dueUs - began) / 1e6))
   return {
@@ -169,20 +170,26 @@ function latencyOf(called: readonly Called[]): Latency {
   }
 }
 
+const notMeasured = 'not measured'
 const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 0)
 
+function latencyWords({ p50, p95, p99, max, errors }: Latency): string {
+  const latency = `p50 ${ms(p50)} p95 ${ms(p95)} p99 ${ms(p99)} max ${ms(max)} ms`
+  return `${Number.isNaN(p50) ? `latency ${notMeasured}` : latency}, ${errors} errors`
+}
+
 function stepText({ servers, hosts, launchMs, restCpu, callUs, latency, standing }: Step): string {
-  const { p50, p95, p99, max, errors } = latency
+  const cpu = Number.isNaN(callUs) ? `CPU of a call ${notMeasured}` : `${Math.round(callUs)} µs CPU a call`
   return (
     `${String(servers).padStart(4)} servers, ${hosts} hosts: launch ${ms(launchMs)} ms; at rest ${restCpu.toFixed(1)} % CPU; ` +
-    `${Math.round(callUs)} µs CPU a call; p50 ${ms(p50)} p95 ${ms(p95)} p99 ${ms(p99)} max ${ms(max)} ms, ${errors} errors; ` +
+    `${cpu}; ${latencyWords(latency)}; ` +
     standingWords(standing)
   )
 }
 
-function standingText(part: number, { calls, p50, p99, max, errors }: Latency, standing?: Standing): string {
-  const latency = `${calls} calls, p50 ${ms(p50)} p99 ${ms(p99)} max ${ms(max)} ms, ${errors} errors`
-  return `steady ${part}/${parts}: ${latency}; ${standing === undefined ? '' : standingWords(standing)}`
+function standingText(part: number, latency: Latency, standing?: Standing): string {
+  const words = `${latency.calls} calls, ${latencyWords(latency)}`
+  return `steady ${part}/${parts}: ${words}; ${standing === undefined ? '' : standingWords(standing)}`
 }
 
 const standingWords = ({ livingMib, rssMib, descriptors, processes, pssMib }: Standing): string =>

@@ -31,8 +31,8 @@ async function scale(...args: readonly string[]): Promise<Found> {
       resolve({ status: error === null ? 0 : Number(error.code ?? Infinity), said: stdout + stderr }),
     )
   })
-  expect(status, said).toBeLessThan(2)
-  expect(said, 'what a run ends with').toMatch(/^(held|BROKEN) /m) // one that failed as a program ends with 1, too
+  expect(status, said).toBeLessThan(3)
+  expect(said, 'what a run ends with').toMatch(/^(held|BROKEN|not measured) /m) // one that failed as a program ends with 1, too
   return { status, said, outcome: JSON.parse(readFileSync(json, 'utf8')), html: readFileSync(html, 'utf8') }
 }
 
@@ -81,6 +81,23 @@ test.concurrent(
     expect(counted).toBe(outcome.steady.calls)
     expect(html.match(/<svg /g)).toHaveLength(10)
     expect(html).not.toMatch(/NaN|undefined|Infinity/)
+    expect(html).not.toContain('how many')
+    expect(html).toMatch(/<title>descriptors of the daemon: \d+ at the end</)
+  },
+  longestMs,
+)
+
+test.concurrent(
+  'a run too short for a call says that nothing of calls was measured, and holds nothing by that',
+  async () => {
+    const rare = ['--servers', '1', '--hosts', '1', '--seconds', '1', '--rate', '0.0001']
+    const { status, said, outcome, html } = await scale(...rare)
+    expect(outcome.steady.calls).toBe(0)
+    expect(said).toContain('0 calls, latency not measured')
+    expect(said).toMatch(/^not measured +calls without their answer, at most 0$/m)
+    expect(said).not.toMatch(/^held +(calls|what lives)/m)
+    expect(said + html).not.toMatch(/NaN|undefined|Infinity/)
+    expect(status, said).toBe(2)
   },
   longestMs,
 )
@@ -128,7 +145,7 @@ const judged = (steps: readonly Step[], more: Partial<Outcome> = {}): readonly s
     steady: latency,
     ...more,
   })
-    .filter(({ isHeld }) => !isHeld)
+    .filter(({ outcome }) => outcome === 'broken')
     .map(({ what }) => what)
 const counts = [1, 10, 50, 100, 200]
 

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { describeMachine } from '../bench/machine.ts'
 import { unwritable } from '../bench/writable.ts'
 import { asked, misused, mostSeconds } from '../support/asked.ts'
+import type { Verdict } from './judge.ts'
 
 const usage = `npm run scale -- [--servers N] [--hosts N] [--seconds N] [--rate N] [--json FILE] [--html FILE] [--load MODULE]
 
@@ -17,7 +18,7 @@ const usage = `npm run scale -- [--servers N] [--hosts N] [--seconds N] [--rate 
   --html FILE    the same as a page with plots
   --load MODULE  a module that the daemon loads beside its own, to see what it changes
 
-Status 0: all held, 1: a bound is broken, 7: an argument is none, 130: broken off.
+Status 0: all held, 1: a bound is broken, 2: something that has a bound was not measured, 7: an argument is none, 130: broken off.
 `
 const { values: options } = asked('scale', () =>
   parseArgs({
@@ -84,12 +85,17 @@ for (const line of machine) say(line)
 const load = options.load === undefined ? null : resolve(options.load)
 const found = await run({ servers, hosts, seconds, rate, load }, say)
 const verdicts = judge(found)
-for (const { what, measured, bound, isHeld } of verdicts)
-  say(`${isHeld ? 'held  ' : 'BROKEN'}  ${what}: ${measured}, ${bound}`)
+for (const { what, measured, bound, outcome } of verdicts)
+  say(
+    outcome === 'not measured'
+      ? `${outcome}  ${what}, ${bound}`
+      : `${(outcome === 'held' ? outcome : 'BROKEN').padEnd(12)}  ${what}: ${measured}, ${bound}`,
+  )
 if (options.json !== undefined)
   writeFileSync(options.json, `${JSON.stringify({ machine, ...found, verdicts }, null, 2)}\n`)
 if (options.html !== undefined) writeFileSync(options.html, page(machine, found, verdicts))
-process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1
+const has = (outcome: Verdict['outcome']): boolean => verdicts.some((it) => it.outcome === outcome)
+process.exitCode = has('broken') ? 1 : has('not measured') ? 2 : 0
 
 function amount(name: string, text: string): number {
   const value = Number(text)
