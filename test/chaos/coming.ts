@@ -33,6 +33,11 @@ export class Coming {
     of.add(name)
   }
 
+  /** Whether that one befell somebody. */
+  hasCome(name: string): boolean {
+    return this.#came.has(name)
+  }
+
   /** Whether nothing befell anybody. */
   get isNone(): boolean {
     return this.#came.size === 0

@@ -23,8 +23,9 @@ export async function misfortune(
   if (weights.length === 0) return stage.account.say('there is no such fault for this part')
   const names = weights.map(([, name]) => name)
   const [tried, taken] = [new Set<string>(), new Set<string>()]
-  for (const name of course(chance, weights)) {
-    await delay(chance.between(50, 900))
+  for (const name of course(chance, weights, coming)) {
+    const pauseMs = chance.between(50, 900)
+    await delay(coming.hasCome(name) ? pauseMs : pauseMs / 3)
     if (over.aborted) break
     const what = await faults[name]?.befall(scene)
     const hasTaken = !(what instanceof Missed)
@@ -47,9 +48,13 @@ export async function misfortune(
   stage.setClock(0)
 }
 
-/** Every fault once in any order, since a short run is to have each of them, and from then on as often as they weigh. */
-function* course(chance: Chance, weights: readonly (readonly [number, string])[]): Generator<string> {
-  const first = [...weights]
+/** Every fault that has not come in this run once, in any order, since a short one is to have each of them, and from then on as often as they weigh. */
+function* course(
+  chance: Chance,
+  weights: readonly (readonly [number, string])[],
+  coming: Coming,
+): Generator<string> {
+  const first = weights.filter(([, name]) => !coming.hasCome(name))
   while (first.length > 0) yield* first.splice(chance.between(0, first.length - 1), 1).map(([, name]) => name)
   for (;;) yield chance.weighed(weights)
 }
