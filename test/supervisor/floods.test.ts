@@ -7,6 +7,7 @@ import { ServerLines } from '../../src/supervisor/message/server-lines.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { patienceMs } from '../support/patience.ts'
+import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll } from '../support/supervisor.ts'
 
@@ -47,6 +48,28 @@ test.each(['call', 'session'] as const)(
       const signal = AbortSignal.timeout(patienceMs)
       expect(JSON.stringify(await all.supervisor.call(caller(), call, { signal }))).toContain('last')
     }
+  },
+)
+
+test.each(['session', 'call'] as const)(
+  'blank lines are nothing, however many, and the answer behind them reaches its caller (instance: %s)',
+  async (instance) => {
+    await using all = await superviseAll([
+      serverSettings('garbage.mjs', { args: [fixture('garbage.mjs'), 'quiet'], instance }),
+    ])
+    for (const line of ['', '\r', ' \t \r']) {
+      const call = {
+        server: 'fixture',
+        tool: 'flood',
+        arguments: new RawJson(JSON.stringify({ line, lines: 3000 })),
+        timeoutMs: null,
+        generation: null,
+        lineage: null,
+      }
+      const signal = AbortSignal.timeout(patienceMs)
+      expect(JSON.stringify(await all.supervisor.call(caller(), call, { signal }))).toContain('done')
+    }
+    expect(all.events.filter(({ type }) => type === 'control/garbage')).toEqual([])
   },
 )
 

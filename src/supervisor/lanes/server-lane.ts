@@ -1,6 +1,6 @@
 // Judges what the server says before the host hears it: a message at all, an awaited answer, a request that it may make.
 import { SallyportError } from '../../errors.ts'
-import { elements, JsonScanError, type Member, skipSpace, type Span } from '../../lib/json-scan.ts'
+import { elements, JsonScanError, type Member, type Span } from '../../lib/json-scan.ts'
 import { declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
 import type { Redactor } from '../../schema/credentials.ts'
 import { noRoom } from '../../schema/room.ts'
@@ -44,12 +44,11 @@ export class ServerLane {
   }
 
   /**
-   * Judges the line from `start` to `end`, in latin1 reading; `said` is what `readLine` gives of it, `looked` what was found of
-   * secrets in it where it is long.
+   * Judges the line from `start` to `end`, in latin1 reading, which is not blank; `said` is what `readLine` gives of it,
+   * `looked` what was found of secrets in it where it is long.
    */
   judge(said: Envelope | null, text: string, start: number, end: number, looked: Looked | null): Verdict {
-    if (said !== null) return this.#message(said, looked)
-    return skipSpace(text, start) >= end ? 'drop' : this.#batch(text, start, end, looked)
+    return said === null ? this.#batch(text, start, end, looked) : this.#message(said, looked)
   }
 
   /**

@@ -1,7 +1,8 @@
 // What one server writes, in lines, no more of them in one turn than leaves others theirs; what has begun and not ended is counted
-// together with that of all servers.
+// together with that of all servers. A blank line is nothing.
 import type { Readable } from 'node:stream'
 import type { SallyportError } from '../../errors.ts'
+import { skipSpace } from '../../lib/json-scan.ts'
 import { LineSplitter } from '../../lib/lines.ts'
 import type { Redactor } from '../../schema/credentials.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
@@ -22,8 +23,8 @@ interface Speaker {
 
 export interface ServerLineSink {
   /**
-   * One line from `start` to `end`, where its line feed stands; `text` is the latin1 reading of all of `bytes`, `looked` what
-   * was found of the server's secrets in a line that is long, or null where nobody has looked yet
+   * One line that is not blank, from `start` to `end`, where its line feed stands; `text` is the latin1 reading of all of
+   * `bytes`, `looked` what was found of the server's secrets in a line that is long, or null where nobody has looked yet
    */
   line(bytes: Buffer, text: string, start: number, end: number, looked: Looked | null): void
   /** The line that has begun will not be read to its end */
@@ -49,8 +50,10 @@ export class ServerLines implements HalfLine {
     this.#look = process.redactor === null ? null : new LineLook(process.redactor)
     this.#sink = sink
     this.#lines = new LineSplitter(server.output.lineBytes, {
-      line: (bytes, text, start, end) =>
-        sink.line(bytes, text, start, end, this.#look?.ended(bytes.subarray(start, end)) ?? null),
+      line: (bytes, text, start, end) => {
+        const looked = this.#look?.ended(bytes.subarray(start, end)) ?? null
+        if (skipSpace(text, start) < end) sink.line(bytes, text, start, end, looked)
+      },
       overlong: (head) => this.#dropped(head, overlongLine(server)),
       overlongEnd: (tail) => {
         const { head, error } = this.#begun ?? { head: '', error: overlongLine(server) }
