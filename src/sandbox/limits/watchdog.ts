@@ -17,22 +17,32 @@ const restMs = 500
 const inodeBytes = 1024
 /** The pause once half of the limit is used: who grows fast is looked at often */
 const alertMs = 50
+/** A pause is at least so many times what the look before it took: ten thousand processes cost a twentieth of a core, not half */
+const restFactor = 20
+/** The same once half of the limit is used: a hundred processes are looked at as often as one */
+const alertFactor = 4
 
 /**
- * Looks at the sandbox's memory every half second, and every 50 ms above half of the limit, until it is disposed of or
- * calls `onExceeded`. Best effort by nature: what is allocated between two looks is seen late, and memory that no process
- * maps or holds open, such as files in flight on a socket, is not seen.
+ * Looks at the sandbox's memory every half second, and every 50 ms above half of the limit, but less often where a look is
+ * dear, until it is disposed of or calls `onExceeded`. Best effort by nature: what is allocated between two looks is seen
+ * late, and memory that no process maps or holds open, such as files in flight on a socket, is not seen.
  */
 export function watchMemory(watch: MemoryWatch): Disposable {
   let timer = setTimeout(look, restMs).unref()
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 
   function look(): void {
+    const began = performance.now()
     const bytes = usedMemory(watch)
-    if (bytes > watch.limitBytes) watch.onExceeded(bytes)
-    else timer = setTimeout(look, bytes > watch.limitBytes / 2 ? alertMs : restMs).unref()
+    if (bytes > watch.limitBytes) return watch.onExceeded(bytes)
+    const pause = pauseMs(performance.now() - began, bytes > watch.limitBytes / 2)
+    timer = setTimeout(look, pause).unref()
   }
 }
+
+/** How long nobody looks after a look that took so long, ms. */
+export const pauseMs = (tookMs: number, isAlert: boolean): number =>
+  isAlert ? Math.max(alertMs, alertFactor * tookMs) : Math.max(restMs, restFactor * tookMs)
 
 /**
  * Returns the memory of a sandbox, bytes: resident and swapped pages, memfds, scratch file systems. Shared pages are

@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import { usedMemory, watchMemory } from '../../../src/sandbox/limits/watchdog.ts'
+import { pauseMs, usedMemory, watchMemory } from '../../../src/sandbox/limits/watchdog.ts'
 import { firstLine } from '../../support/cgroup-host.ts'
 import { eventually } from '../../support/eventually.ts'
 import { buildProbe } from '../../support/probe.ts'
@@ -85,4 +85,13 @@ test('nobody is told of one who stays below, or after disposal', async () => {
   const started = performance.now()
   await eventually(() => performance.now() - started > 700)
   expect(told).toEqual([])
+})
+
+test.each([
+  ['of a hundred processes', 10, 500, 50],
+  ['of five hundred', 50, 1000, 200],
+  ['of ten thousand', 1000, 20_000, 4000],
+])('a look at a sandbox %s, %d ms long, is followed by a pause in keeping', (_what, tookMs, rest, alert) => {
+  expect(pauseMs(tookMs, false)).toBe(rest)
+  expect(pauseMs(tookMs, true)).toBe(alert)
 })
