@@ -5,14 +5,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { expectAftermath } from '../support/aftermath.ts'
-import { configOf, endServe, place, serve } from '../support/daemon.ts'
+import { configOf, endServe, fixture, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Holdings, holdingsOf, scratchOf } from '../support/holdings.ts'
 import { elapsed, instants } from '../support/instants.ts'
 import { childrenOf, orphanedSandboxes } from '../support/processes.ts'
-import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
+import { cgroupsOf, descendantsOf, isAlive } from '../support/leaks.ts'
 import { type Fault, type Faults, faults } from '../support/fault.ts'
+import { stretched } from '../support/pace.ts'
 import { buildProbe } from '../support/probe.ts'
 import { watching, yes } from '../support/watching.ts'
 import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
@@ -121,6 +122,9 @@ let life: Life | null = null
 /** What a daemon at rest holds of the machine, before the first was killed */
 let usual: Holdings
 
+/** One of them is deaf to the end of its input, and to SIGTERM. */
+const running = ['plain', 'deaf', ...others]
+
 /** A daemon that faults can befall: the one in which the last test has looked at what a kill has left, else a new one. */
 async function living(): Promise<Life> {
   if (life !== null && life.process.exitCode === null && life.process.signalCode === null) return life
@@ -141,7 +145,7 @@ const isAtRest = ({ hello }: Client): boolean => childrenOf(hello.pid).length ==
 
 beforeAll(async () => {
   seen = await witness()
-  const servers = { plain: seen.entry('plain'), asked: seen.entry('asked') }
+  const servers = { plain: seen.entry('plain'), asked: seen.entry('asked'), deaf: fixture('ignore-sigterm') }
   const node = { name: 'node', path: process.execPath }
   const allowed = [node, { name: 'tiny', path: buildProbe('../../scale/server') }]
   const more = { rules, allowed_commands: allowed }
@@ -226,6 +230,25 @@ describe('a daemon that is killed', () => {
       expect((await at.run(['ps'])).stdout).not.toMatch(/^(plain|tiny\d+) .* (ready|starting) /m)
     },
   )
+
+  test(`while ${running.length} servers run and nobody calls leaves nothing of them after a second, or four where the machine is slow`, async () => {
+    const { process, client } = await living()
+    const before = new Set(orphanedSandboxes().map(({ pid }) => pid))
+    for (const server of running) await client.call('servers/start', { server })
+    await eventually(() => childrenOf(client.hello.pid).length === 3 + running.length)
+    const below = descendantsOf(client.hello.pid).map(({ pid }) => pid)
+    expect(below.length).toBeGreaterThan(3 * running.length)
+    process.kill('SIGKILL')
+    const began = performance.now()
+    await eventually(() => !below.some(isAlive) && orphanedSandboxes().every(({ pid }) => before.has(pid)))
+    const tookMs = performance.now() - began
+    await client[Symbol.asyncDispose]()
+    const mostMs = tookMs < 1000 ? 1000 : Math.min(4000, await stretched(1000))
+    const again = await living()
+    expect(tookMs).toBeLessThan(mostMs)
+    await expectAftermath(at, again.client)
+    await eventually(() => isAtRest(again.client))
+  })
 
   test.each(rows)('$step of a call', async ({ step, fault: what, server = 'plain', ...expected }) => {
     const before = seen.calls(server).length
