@@ -90,14 +90,14 @@ class Host implements Disposable {
   }
 
   /** A session with the server that floods, which is asked to, and whose host reads nothing from then on. */
-  static async flooded(): Promise<Host> {
+  static async flooded(how: object = { lines }): Promise<Host> {
     const host = await Host.open()
     await host.ask(1, 'session/attach', { server: 'flood' })
     const clientInfo = { name: 'host', version: '1' }
     await host.ask(2, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
     host.say({ method: 'notifications/initialized' })
     host.socket.pause()
-    host.say({ id: 3, method: 'tools/call', params: { name: 'flood', arguments: { lines } } })
+    host.say({ id: 3, method: 'tools/call', params: { name: 'flood', arguments: how } })
     return host
   }
 
@@ -141,6 +141,16 @@ const doneBy = (pid: number): readonly [number, number] => {
   return [written, Number(fields[11]) + Number(fields[12])]
 }
 
+/** Until none of them has written for a while, nor done anything else: each waits. */
+async function standStill(servers: readonly number[]): Promise<void> {
+  const looks: string[] = []
+  await eventually(() => {
+    looks.push(JSON.stringify(servers.map(doneBy)))
+    return looks.length > 20 && new Set(looks.slice(-20)).size === 1
+  })
+  expect(servers.map(stateOf)).toEqual(servers.map(() => 'S'))
+}
+
 test(`14: ${floods} servers whose floods nobody reads stand still, and cost the daemon what their streams hold and others nothing`, async () => {
   const { pid } = client.hello
   const [living, resident] = [await livingMib(at, pid), residentMib(pid)]
@@ -151,13 +161,7 @@ test(`14: ${floods} servers whose floods nobody reads stand still, and cost the 
   await eventually(() => intentsOf('flood') === intents + floods)
   const servers = await flooders()
   expect(servers).toHaveLength(floods)
-  // Neither has one written since, nor done anything else: it waits.
-  const looks: string[] = []
-  await eventually(() => {
-    looks.push(JSON.stringify(servers.map(doneBy)))
-    return looks.length > 20 && new Set(looks.slice(-20)).size === 1
-  })
-  expect(servers.map(stateOf)).toEqual(Array<string>(floods).fill('S'))
+  await standStill(servers)
   for (const [written] of servers.map(doneBy)) {
     expect(written).toBeGreaterThan(chunkBytes)
     expect(written).toBeLessThan((lines * 1000) / 4)
@@ -184,6 +188,33 @@ test(`14: ${floods} servers whose floods nobody reads stand still, and cost the 
   await inGoodTime(() => servers.every((server) => !existsSync(`/proc/${server}`)), 5000)
   await eventually(async () => (await flooders()).length === 0)
   await eventually(async () => (await livingMib(at, pid)) - living < flat.livingMib)
+})
+
+test('14: of a gigabyte that a server writes as fast as it can nothing more comes while its host does not read, and the daemon grows by less than 96 MiB', async () => {
+  const { pid } = client.hello
+  const before = residentMib(pid)
+  let most = before
+  const timer = setInterval(() => (most = Math.max(most, residentMib(pid))), 10)
+  try {
+    using host = await Host.flooded({ lines: 1_000_000, together: 1000 })
+    await using other = await at.connect('host')
+    await eventually(async () => (await flooders()).some((one) => doneBy(one)[0] > chunkBytes))
+    const [server = 0] = await flooders()
+    for (const read of [0, 50_000]) {
+      host.socket.resume()
+      await eventually(() => host.notifications >= read)
+      host.socket.pause()
+      await standStill([server])
+      const [written] = doneBy(server)
+      expect(written).toBeLessThan((host.notifications + 4000) * 1100)
+      for (const began = performance.now(); performance.now() - began < 1500;) await paces(other, 10)
+      expect(doneBy(server)[0]).toBe(written)
+    }
+  } finally {
+    clearInterval(timer)
+  }
+  expect(most - before).toBeLessThan(96)
+  await eventually(async () => (await flooders()).length === 0)
 })
 
 test('18: a host that reads no answers has as many as are kept for it and no more of its calls taken, and others wait for none of it', async () => {
