@@ -24,7 +24,7 @@ export const faultRows: readonly FaultRow[] = [
     fault: 'the daemon is killed while servers run, at any step of a call',
     tests: {
       'escape/persistence.test.ts': ['leaves nothing of servers that run'],
-      'integration/killed.test.ts': ['$step of a call'],
+      'integration/killed.test.ts': ['servers run and nobody calls', '$step of a call'],
       'integration/snapshots.test.ts': ['killed as it writes a snapshot'],
     },
   },
@@ -70,9 +70,12 @@ export const faultRows: readonly FaultRow[] = [
   },
   {
     number: 8,
-    fault: 'a fork bomb, a thread bomb, ten thousand orphans',
+    fault:
+      'a fork bomb, a thread bomb, ten thousand orphans, ten thousand that have ended and for which nobody waits',
     tests: {
       'integration/faults-of-servers.test.ts': ['8: '],
+      'integration/masses.test.ts': ['8: '],
+      'sandbox/limits/watchdog.test.ts': ['is followed by a pause in keeping'],
       'escape/resources.test.ts': ['a fork bomb stops', 'a thread bomb stops'],
       'sandbox/init/server.test.ts': ['reaps ten thousand orphans'],
     },
@@ -139,6 +142,7 @@ export const faultRows: readonly FaultRow[] = [
     fault: 'a line without end',
     tests: {
       'integration/faults-of-servers.test.ts': ['15: '],
+      'integration/masses.test.ts': ['15: '],
       'supervisor/hostile-server.test.ts': ['a line without end ends the session'],
       'lib/lines.test.ts': ['what is held of a line without end'],
     },
@@ -154,9 +158,12 @@ export const faultRows: readonly FaultRow[] = [
   },
   {
     number: 17,
-    fault: 'lines in any pieces, garbage, batches, ids that are used twice or known to nobody',
+    fault:
+      'lines in any pieces and number, garbage, blank lines, batches, ids that are used twice or known to nobody',
     tests: {
       'integration/faults-of-servers.test.ts': ['17: '],
+      'integration/masses.test.ts': ['17: '],
+      'supervisor/floods.test.ts': ['blank lines are nothing'],
       'lib/lines.test.ts': ['however the bytes are cut'],
       'supervisor/hostile-server.test.ts': ['a line of garbage', 'answers that nobody waits for'],
       'supervisor/timeouts.test.ts': ['an answer that comes too late'],
