@@ -49,30 +49,50 @@ export const pauseMs = (tookMs: number, isAlert: boolean): number =>
  * counted for each process that has them unless the sum is above the limit; only then the exact and dear count is made.
  */
 export function usedMemory({ initPid, tmpfs, limitBytes }: Omit<MemoryWatch, 'onExceeded'>): number {
-  const pids = [...treeOf(initPid)]
-  const files = memfdBytes(pids) + sum(tmpfs.map((path) => scratchBytes(initPid, path)))
-  const rough = files + sum(pids.map(residentBytes))
+  const threads = treeOf(initPid).flatMap(livingThread)
+  const files = memfdBytes(threads) + sum(tmpfs.map((path) => scratchBytes(initPid, path)))
+  const rough = files + sum(threads.map(residentBytes))
   return rough <= limitBytes
     ? rough
-    : files + sum(pids.map((pid) => proportionalBytes(pid) ?? residentBytes(pid)))
+    : files + sum(threads.map((thread) => proportionalBytes(thread) ?? residentBytes(thread)))
 }
 
-/** The process and all its descendants. Orphans fall to PID 1 of their namespace, so none gets away. */
-function* treeOf(pid: number): Generator<number> {
-  yield pid
-  for (const task of list(`/proc/${pid}/task`))
-    for (const child of read(`/proc/${pid}/task/${task}/children`).split(' '))
-      if (child.trim() !== '') yield* treeOf(Number(child))
+/** The process and all its descendants, however deep. Orphans fall to PID 1 of their namespace, so none gets away. */
+function treeOf(initPid: number): readonly number[] {
+  const found = [initPid]
+  for (const pid of found)
+    for (const task of list(`/proc/${pid}/task`))
+      for (const child of read(`/proc/${pid}/task/${task}/children`).split(' '))
+        if (child.trim() !== '') found.push(Number(child))
+  return found
 }
 
-function residentBytes(pid: number): number {
-  const status = read(`/proc/${pid}/status`)
+/** A thread that shows what its process holds. */
+interface Thread {
+  /** Its folder in `/proc` */
+  readonly path: string
+  readonly status: string
+}
+
+/** The first one of a process, or another where that has ended, of which the kernel says nothing any more though the rest live on; none of one that has ended. */
+function livingThread(pid: number): readonly Thread[] {
+  const first = { path: `/proc/${pid}`, status: read(`/proc/${pid}/status`) }
+  if (!/^State:\tZ/m.test(first.status)) return [first]
+  for (const task of list(`/proc/${pid}/task`)) {
+    const path = `/proc/${pid}/task/${task}`
+    const status = read(`${path}/status`)
+    if (/^VmRSS:/m.test(status)) return [{ path, status }]
+  }
+  return []
+}
+
+function residentBytes({ status }: Thread): number {
   return kibibytes(status, 'VmRSS') + kibibytes(status, 'VmSwap')
 }
 
 /** Null where the kernel does not let us look; a process that has ended has nothing. */
-function proportionalBytes(pid: number): number | null {
-  const rollup = read(`/proc/${pid}/smaps_rollup`)
+function proportionalBytes({ path }: Thread): number | null {
+  const rollup = read(`${path}/smaps_rollup`)
   return rollup === '' ? null : kibibytes(rollup, 'Pss') + kibibytes(rollup, 'SwapPss')
 }
 
@@ -81,11 +101,11 @@ function kibibytes(text: string, key: string): number {
 }
 
 /** Memory files, each once: a process can fill one without mapping it. */
-function memfdBytes(pids: readonly number[]): number {
+function memfdBytes(threads: readonly Thread[]): number {
   const sizes = new Map<number, number>()
-  for (const pid of pids)
-    for (const fd of list(`/proc/${pid}/fd`)) {
-      const path = `/proc/${pid}/fd/${fd}`
+  for (const thread of threads)
+    for (const fd of list(`${thread.path}/fd`)) {
+      const path = `${thread.path}/fd/${fd}`
       const isMemfd = orElse(() => readlinkSync(path).startsWith('/memfd:'), false)
       const found = isMemfd ? orElse(() => statSync(path), null) : null
       if (found !== null) sizes.set(found.ino, found.blocks * 512)

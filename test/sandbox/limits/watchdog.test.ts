@@ -29,7 +29,7 @@ async function start(kind: string, amountMib: number): Promise<number> {
   return child.pid ?? -1
 }
 
-test.each(['memory', 'memfd', 'family', 'thread'])('memory of kind %s is seen', async (kind) => {
+test.each(['memory', 'memfd', 'family', 'thread', 'rest'])('memory of kind %s is seen', async (kind) => {
   const initPid = await start(kind, 64)
   await eventually(() => usedMemory({ initPid, limitBytes: 32 * mib, tmpfs: [] }) > 64 * mib)
 })
