@@ -11,6 +11,7 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { clockStood } from '../support/clock-stood.ts'
 import { handled } from '../support/handled.ts'
+import { refusalOf } from '../support/raw-caller.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
 import { watching, yes } from '../support/watching.ts'
 
@@ -188,7 +189,7 @@ describe('an approval that stands', () => {
     await using session = await attached(at, 'asked-plain')
     const request = (more: object) => ({ name: 'echo', arguments: { text: 'a' }, ...more })
     const isCalled = async (params: object): Promise<boolean> =>
-      (await session.ask('tools/call', params)).error === undefined
+      refusalOf(await session.ask('tools/call', params)) === undefined
     {
       await using _watch = await watching(operator, yes(operator, 'session'))
       expect(await isCalled(request({ _meta: { progressToken: 1 } }))).toBe(true)
