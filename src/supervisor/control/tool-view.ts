@@ -106,10 +106,10 @@ function unharmed(text: string): string {
   return kind === null ? text : withheld(kind)
 }
 
-/** What a terminal obeys and does not show (ECMA-48): of colours and the cursor, and strings such as a window's title with their end. */
+/** What a terminal obeys and does not show (ECMA-48): of colours and the cursor, and strings such as a window's title with their end. None holds what another begins with, or a text of beginnings would be read as often as it has them. */
 const terminalSequence =
   // oxlint-disable-next-line no-control-regex
-  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)/g
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0090\u0098\u009b-\u009f]*(?:\u0007|\u001b\\|\u009c)/g
 
 /** Text without control, format and ANSI characters and others that nobody sees, at most `limit` long. */
 export function plain(text: string, limit: number): string {
