@@ -143,11 +143,16 @@ class Line {
   #handOn(): void {
     if (this.#isHandingOn) return
     this.#isHandingOn = true
-    while (this.#taken < this.most && this.#waiting.size > 0) {
-      if (this.#isOver()) return void setImmediate(() => this.#goOn())
-      this.#giveNext()
+    let isLeft = false
+    try {
+      while (this.#taken < this.most && this.#waiting.size > 0) {
+        isLeft = this.#isOver()
+        if (isLeft) return void setImmediate(() => this.#goOn())
+        this.#giveNext()
+      }
+    } finally {
+      this.#isHandingOn = isLeft
     }
-    this.#isHandingOn = false
     if (this.#taken === 0) this.#empty()
   }
 

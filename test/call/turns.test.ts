@@ -229,6 +229,20 @@ test.each([
   },
 )
 
+test('a bug in what is done with a turn takes no turn from others', async () => {
+  const turns = new Turns()
+  const { signal } = new AbortController()
+  const [first, second] = [take(turns, server(2)), take(turns, server(2))] as [Turn, Turn]
+  const fails = (): never => {
+    throw new Error('a bug')
+  }
+  turns.wait(server(2), taker, { signal }, { given: fails, refused: () => undefined })
+  const next = take(turns, server(2)) as Promise<Turn>
+  expect(() => first.end()).toThrow('a bug')
+  second.end()
+  expect(await now(next)).not.toBe('waits')
+})
+
 test('one principal may have 4096 calls waiting, whatever for, and another as many', async () => {
   const turns = new Turns()
   const [one, other] = [server(1), server(1, { name: 'other' })]
