@@ -30,7 +30,7 @@ interface VerifyOptions extends ReachOptions {
 export function registerVerify(audit: Command): void {
   reaching(audit.command('verify'))
     .description(
-      'check every record against its hash, its place and the key; 4 where one is not what was written',
+      'check every record against its hash, its place and the key; 4 where one is not what was written, or an end was lost',
     )
     .option('--anchor <seq:hash>', 'what an export said, and what must still be there', anchor)
     .option('--state <folder>', 'verify this state folder, without a daemon')
@@ -45,7 +45,7 @@ export function registerVerify(audit: Command): void {
     )
     .option(
       '--shortened <seq...>',
-      'records that tell of an end that was lost, and that you know of, as of a loss of power: no failure',
+      'records that tell of a lost end, or of no head file, that you know of, as of a loss of power: no failure',
       recordNumbers,
     )
     .action(async (options: VerifyOptions) => {
@@ -54,8 +54,10 @@ export function registerVerify(audit: Command): void {
       if (options.json === true) printJson(found)
       else printVerification(found)
       const news = found.shortened.filter(({ seq }) => options.shortened?.includes(seq) !== true)
-      for (const { seq } of news)
-        hint(`record ${seq} tells of an end that was lost; who knows why says --shortened ${seq}`)
+      for (const { seq, lost } of news)
+        hint(
+          `record ${seq} tells ${lost === null ? 'that a start had no head file' : 'of an end that was lost'}; who knows why says --shortened ${seq}`,
+        )
       if (!found.ok || news.length > 0) process.exitCode = 4
     })
 }
@@ -169,7 +171,7 @@ function printVerification({
   const verdict = ok ? paint('green', 'whole') : paint('red', 'NOT what was written')
   // Where the reading ended at a flaw, the record that would account for it may stand behind.
   const why = flaw === null ? ', as journal.keep_days had it' : ''
-  const less = shortened.length === 0 ? '' : ', and had been longer'
+  const less = shortened.some(({ lost }) => lost !== null) ? ', and had been longer' : ''
   process.stdout.write(`the journal is ${verdict}${less}\n`)
   printFields([
     ['records', `${records} in ${counted(segments, 'segment')}`],

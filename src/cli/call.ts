@@ -21,7 +21,7 @@ interface CallOptions extends ReachOptions {
 const patientMs = 2000
 
 const stillWaiting = (server: string, tool: string): string =>
-  `waiting for ${server} ${tool}; sallyport approvals shows whether an operator is asked, and Ctrl-C takes the call back`
+  `still waiting for ${server} ${tool}; Ctrl-C takes the call back, sallyport approvals shows whether it waits for an operator`
 
 export function registerCall(program: Command): void {
   reaching(program.command('call'))

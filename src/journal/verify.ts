@@ -22,7 +22,13 @@ export interface Verification {
   /** Ends that a crash or a full disk cut off, each told of by the segment after it, or at the very end */
   readonly torn: readonly Torn[]
   /** Starts that found less than there had been, each told of in a record of its own */
-  readonly shortened: readonly { readonly seq: number; readonly at: string; readonly reason: string }[]
+  /** Records that tell of a start that found less than there had been, up to record `lost`; or, where that is null, no head file to tell */
+  readonly shortened: readonly {
+    readonly seq: number
+    readonly at: string
+    readonly lost: number | null
+    readonly reason: string
+  }[]
   /** Snapshots that no start can use: it reads the records that they add up instead */
   readonly unusable: readonly Unusable[]
   /** The first thing that is wrong, or null */
@@ -160,8 +166,13 @@ class Reading {
     if (record.type === 'journal.pruned')
       this.#isAccounted ||= accountsFor(record.body, this.#first - 1, this.#begins)
     if (record.type === 'journal.shortened') {
-      const reason = String(Reflect.get(Object(record.body), 'reason'))
-      this.#shortened.push({ seq: record.seq, at: record.at, reason })
+      const { lost, reason } = Object(record.body) as { lost: Position | null; reason: string }
+      this.#shortened.push({
+        seq: record.seq,
+        at: record.at,
+        lost: lost?.seq ?? null,
+        reason,
+      })
     }
     const detail = this.#sidecars.flawOf(record.body)
     return detail === null

@@ -168,7 +168,12 @@ export interface AuditVerification {
     readonly sha256: string
   }[]
   /** Starts of a daemon that found less than there had been: an end that was cut off, or lost with the machine's power */
-  readonly shortened: readonly { readonly seq: number; readonly at: string; readonly reason: string }[]
+  readonly shortened: readonly {
+    readonly seq: number
+    readonly at: string
+    readonly lost: number | null
+    readonly reason: string
+  }[]
   /** Snapshots that no start can use: it takes longer, and loses nothing */
   readonly unusable: readonly { readonly path: string; readonly reason: string }[]
   readonly flaw: {

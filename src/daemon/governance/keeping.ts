@@ -220,12 +220,14 @@ function knownHead({ directory, key, warn }: KeepingOptions): Position | Unusabl
     warn('head', SallyportError.from(error))
     return beginning
   }
-  return readHead(directory, key) ?? { reason: `${headPath(directory)} is missing` }
+  const known = readHead(directory, key)
+  if (known === null)
+    return { reason: `${headPath(directory)} is missing, so whether its end was cut off cannot be told` }
+  return 'seq' in known ? known : { reason: `its head file is not to be used: ${known.reason}` }
 }
 
 function shortened(known: Position | UnusableHead, found: Position): Shortened {
-  if ('reason' in known)
-    return { lost: null, found, reason: `its head file is not to be used: ${known.reason}` }
+  if ('reason' in known) return { lost: null, found, reason: known.reason }
   const reason = `it had reached record ${known.seq} with hash ${known.hash}, and ends with record ${found.seq}: its end was cut off, or lost with the machine's power`
   return { lost: known, found, reason }
 }

@@ -409,7 +409,12 @@ describe('the head file', () => {
     const { ok, shortened } = verifyJournal(directory, key)
     expect(ok).toBe(true)
     expect(shortened).toEqual([
-      { seq: head.seq, at: expect.any(String), reason: expect.stringContaining(`record ${head.seq}`) },
+      {
+        seq: head.seq,
+        at: expect.any(String),
+        lost: head.seq,
+        reason: expect.stringContaining(`record ${head.seq}`),
+      },
     ])
   })
 
@@ -425,7 +430,7 @@ describe('the head file', () => {
     expect(keeping.shortened).toMatchObject({
       lost: null,
       found: head,
-      reason: `its head file is not to be used: ${directory}.head is missing`,
+      reason: `${directory}.head is missing, so whether its end was cut off cannot be told`,
     })
   })
 
