@@ -24,10 +24,11 @@ test('one that can’t be written leaves no draft', async () => {
 
 test('a draft that a killed daemon left is gone with the next start, and nothing else', async () => {
   await using dir = await tempDir()
-  const folder = join(dir.path, 'snapshots')
-  mkdirSync(folder)
+  const directory = join(dir.path, 'journal')
+  const folder = join(directory, 'snapshots')
+  mkdirSync(folder, { recursive: true })
   for (const name of ['.draft', '.draft.bak']) writeFileSync(join(folder, name), '{')
-  await using _keeping = counting(dir.path, Buffer.alloc(32, 1)).keeping
+  await using _keeping = counting(directory, Buffer.alloc(32, 1)).keeping
   expect(readdirSync(folder)).toEqual(['.draft.bak'])
 })
 

@@ -133,13 +133,11 @@ test('drafts of evidence that a killed daemon left are gone with the next start,
   await using dir = await tempDir()
   const digest = '0a'.repeat(32)
   const draft = draftOf(digest)
-  mkdirSync(join(dir.path, 'evidence', `${draft}.1`), { recursive: true })
-  for (const name of [draft, digest, '.mine', `.${digest}`])
-    await writeFile(join(dir.path, 'evidence', name), '')
-  await using _keeping = counting(dir.path, Buffer.alloc(32, 1)).keeping
-  expect(readdirSync(join(dir.path, 'evidence')).sort()).toEqual(
-    [digest, '.mine', `.${digest}`, `${draft}.1`].sort(),
-  )
+  const evidence = join(dir.path, 'journal', 'evidence')
+  mkdirSync(join(evidence, `${draft}.1`), { recursive: true })
+  for (const name of [draft, digest, '.mine', `.${digest}`]) await writeFile(join(evidence, name), '')
+  await using _keeping = counting(join(dir.path, 'journal'), Buffer.alloc(32, 1)).keeping
+  expect(readdirSync(evidence).sort()).toEqual([digest, '.mine', `.${digest}`, `${draft}.1`].sort())
 })
 
 test.runIf(isRoot)('one that can’t be removed keeps none of the others', async () => {
