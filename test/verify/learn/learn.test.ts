@@ -117,11 +117,13 @@ const failures = async (
     out += chunk
     if (out.split('\n').length > calls.length + 1) ran.child.stdin?.end()
   })
-  const { stdout } = await ran.catch((error: { stdout: string }) => error)
+  const { stdout, stderr } = await ran.catch((error: { stdout: string; stderr: string }) => error)
   const answers = stdout
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line) as { id: unknown; result?: object })
+  if (!answers.some(({ id, result }) => id === 'hello' && result !== undefined))
+    throw new Error(`it did not come up: ${stdout}${stderr}`)
   return calls.flatMap(([name], id) =>
     answers.find((answer) => answer.id === id)?.result === undefined ? [name] : [],
   )
