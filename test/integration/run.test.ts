@@ -220,6 +220,24 @@ it('a bad mount is a usage error that shows the right form', async () => {
   expect(stderr).toContain('SOURCE:TARGET')
 })
 
+it('goes on beside others that start and end with the same state', async () => {
+  await using at = await place()
+  const args = [
+    '--profile',
+    'workspace-read',
+    '--mount',
+    `${fixtures}:/app`,
+    '--',
+    process.execPath,
+    '/app/echo.mjs',
+  ]
+  for (let round = 0; round < 3; round++) {
+    const all = await Promise.all(Array.from({ length: 12 }, () => talk(at, args, hello)))
+    expect(all.filter(({ status }) => status !== 0).map(({ stderr }) => stderr)).toEqual([])
+    for (const { answers } of all) expect(answers).toMatchObject([{ result: { serverInfo: {} } }])
+  }
+})
+
 it('leaves nothing when it is killed', async () => {
   await using at = await place()
   const args = [

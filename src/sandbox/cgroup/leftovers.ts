@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { enough, SallyportError } from '../../errors.ts'
 import { makeFolder } from '../../lib/folder.ts'
 import type { DaemonId } from '../../lib/ids.ts'
-import { errnoOf, isShortage } from '../../lib/missing.ts'
+import { errnoOf, isMissing, isShortage } from '../../lib/missing.ts'
 import { bootId, type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { removeDirectory } from './directory.ts'
 
@@ -13,19 +13,24 @@ interface DaemonRecord extends DaemonMark {
   readonly directories: readonly string[]
 }
 
+/** How often a record is written anew whose draft another start took for one that nobody finishes */
+const mostTries = 100
+
 /** Writes down which groups this daemon owns, in `stateDirectory/daemons`. Call it before the first of them is made. */
 export function recordGroups(stateDirectory: string, daemon: DaemonId, directories: readonly string[]): void {
   const folder = recordsIn(stateDirectory)
   const record: DaemonRecord = { ...markOf(daemon), directories }
   const file = join(folder, `${daemon}.json`)
   // Whole or not at all: half a record would be taken for nobody's
-  try {
-    writeFileSync(draftOf(file), JSON.stringify(record), { mode: 0o600 })
-    renameSync(draftOf(file), file)
-  } catch (error) {
-    rmSync(draftOf(file), { force: true })
-    throw unkept(folder, error)
-  }
+  for (let tries = 1; ; tries++)
+    try {
+      writeFileSync(draftOf(file), JSON.stringify(record), { mode: 0o600 })
+      return renameSync(draftOf(file), file)
+    } catch (error) {
+      if (isMissing(error) && tries < mostTries) continue
+      rmSync(draftOf(file), { force: true })
+      throw unkept(folder, error)
+    }
 }
 
 const draftOf = (file: string): string => `${file}.new`
@@ -57,8 +62,8 @@ export function forgetGroups(stateDirectory: string, daemon: DaemonId): void {
 }
 
 /**
- * Kills and removes what dead daemons left, drafts of records too, and returns the groups that it removed. Call it with the lock
- * of the state directory, before `recordGroups`.
+ * Kills and removes what dead daemons left, drafts of records too, and returns the groups that it removed. Call it before
+ * `recordGroups`. Runs start and end side by side: what another of them removes meanwhile is gone.
  *
  * A record of another pid namespace, or one that can't be read, is left alone.
  */
@@ -69,7 +74,7 @@ export async function removeLeftovers(stateDirectory: string): Promise<readonly 
   for (const draft of names.filter((name) => name.endsWith(draftOf('.json'))))
     rmSync(join(folder, draft), { force: true })
   for (const name of names.filter((entry) => entry.endsWith('.json'))) {
-    const record = parseRecord(readFileSync(join(folder, name), 'utf8'))
+    const record = parseRecord(textOf(join(folder, name)))
     if (record === null || `${record.daemon}.json` !== name || !isDead(record)) continue
     // Groups live in memory: those of another boot are gone, and their paths may be somebody's of this one
     const directories =
@@ -79,6 +84,16 @@ export async function removeLeftovers(stateDirectory: string): Promise<readonly 
     rmSync(join(folder, name), { force: true })
   }
   return removed
+}
+
+/** Empty where the file is gone: its daemon has ended. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return ''
+    throw error
+  }
 }
 
 /** A record can name groups of its own daemon only, whatever was written into it. */
