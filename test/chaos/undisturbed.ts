@@ -17,6 +17,8 @@ export function undisturbed(
   return stage.config.inTurn(async () => {
     if (stage.pid === null) return new Missed('no daemon')
     await using client = await stage.operator()
+    // What signals asked for before is over then: its events would be taken for those of what is done here.
+    await client.call('daemon/reload', {})
     await using session = await Steady.begin(scene)
     if (!session.isUp) return new Missed(`no session of ${untouched}: ${session.said}`)
     const before = await livesOf(client, untouched)
