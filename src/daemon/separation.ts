@@ -1,7 +1,6 @@
 // Whether hosts are kept from the daemon and the sandboxes by the kernel: only where nobody shares a uid.
-import { readFileSync } from 'node:fs'
 import { SallyportError } from '../errors.ts'
-import { isMissing } from '../lib/missing.ts'
+import { textIfThere } from '../lib/missing.ts'
 import type { Settings } from '../schema/settings.ts'
 
 /** Who may use host.sock, and what that means for separation. */
@@ -48,18 +47,9 @@ export function admission(settings: Settings, daemonUid: number, database = read
   }
 }
 
+/** A small image may have neither file: then nobody has a name. */
 function readDatabase(): UserDatabase {
-  return { passwd: readIfThere('/etc/passwd'), group: readIfThere('/etc/group') }
-}
-
-/** A small image may have neither: then nobody has a name. */
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (isMissing(error)) return ''
-    throw error
-  }
+  return { passwd: textIfThere('/etc/passwd'), group: textIfThere('/etc/group') }
 }
 
 function findGroup(

@@ -1,4 +1,5 @@
 // Telling "it is not there" from every other way in which the file system can fail.
+import { readFileSync } from 'node:fs'
 
 /** Returns the errno name of what a file-system call threw, or null where it was something else. */
 export const errnoOf = (thrown: unknown): string | null =>
@@ -8,6 +9,16 @@ export const errnoOf = (thrown: unknown): string | null =>
 export const isMissing = (thrown: unknown): boolean => {
   const code = errnoOf(thrown)
   return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
+/** Returns a file's text, empty where there is no such file; throws what reading it throws otherwise. */
+export const textIfThere = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return ''
+    throw error
+  }
 }
 
 const shortages: ReadonlySet<string | null> = new Set([

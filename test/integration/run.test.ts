@@ -21,6 +21,16 @@ const hello = say(0, 'initialize', {
   clientInfo: { name: 'host', version: '1' },
 })
 
+const echo = [
+  '--profile',
+  'workspace-read',
+  '--mount',
+  `${fixtures}:/app`,
+  '--',
+  process.execPath,
+  '/app/echo.mjs',
+]
+
 /** Without a configuration anywhere: the person at the terminal is the operator. */
 const bare = (at: Place): Record<string, string> => ({ SALLYPORT_CONFIG: '', HOME: at.folder })
 
@@ -108,16 +118,7 @@ it('ends by the ladder, with its calls on record, once nobody takes what it says
 
 it('runs a server of this machine without any set-up, and says how it is confined', async () => {
   await using at = await place()
-  const args = [
-    '--profile',
-    'workspace-read',
-    '--mount',
-    `${fixtures}:/app`,
-    '--',
-    process.execPath,
-    '/app/echo.mjs',
-  ]
-  const child = at.start(['run', ...args], bare(at))
+  const child = at.start(['run', ...echo], bare(at))
   child.stdin?.write(hello)
   const [line] = await once(child.stdout ?? child, 'data')
   expect(JSON.parse(String(line))).toMatchObject({ id: 0, result: { serverInfo: { name: 'echo' } } })
@@ -222,17 +223,8 @@ it('a bad mount is a usage error that shows the right form', async () => {
 
 it('goes on beside others that start and end with the same state', async () => {
   await using at = await place()
-  const args = [
-    '--profile',
-    'workspace-read',
-    '--mount',
-    `${fixtures}:/app`,
-    '--',
-    process.execPath,
-    '/app/echo.mjs',
-  ]
   for (let round = 0; round < 3; round++) {
-    const all = await Promise.all(Array.from({ length: 12 }, () => talk(at, args, hello)))
+    const all = await Promise.all(Array.from({ length: 12 }, () => talk(at, echo, hello)))
     expect(all.filter(({ status }) => status !== 0).map(({ stderr }) => stderr)).toEqual([])
     for (const { answers } of all) expect(answers).toMatchObject([{ result: { serverInfo: {} } }])
   }
@@ -240,16 +232,7 @@ it('goes on beside others that start and end with the same state', async () => {
 
 it('leaves nothing when it is killed', async () => {
   await using at = await place()
-  const args = [
-    '--profile',
-    'workspace-read',
-    '--mount',
-    `${fixtures}:/app`,
-    '--',
-    process.execPath,
-    '/app/echo.mjs',
-  ]
-  const child = at.start(['run', ...args], bare(at))
+  const child = at.start(['run', ...echo], bare(at))
   child.stdin?.write(hello)
   await once(child.stdout ?? child, 'data')
   child.kill('SIGKILL')

@@ -1,10 +1,10 @@
 // Removes the control groups that a dead daemon left, and only those whose daemon is provably dead.
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { enough, SallyportError } from '../../errors.ts'
 import { makeFolder } from '../../lib/folder.ts'
 import type { DaemonId } from '../../lib/ids.ts'
-import { errnoOf, isMissing, isShortage } from '../../lib/missing.ts'
+import { errnoOf, isMissing, isShortage, textIfThere } from '../../lib/missing.ts'
 import { bootId, type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { removeDirectory } from './directory.ts'
 
@@ -74,7 +74,7 @@ export async function removeLeftovers(stateDirectory: string): Promise<readonly 
   for (const draft of names.filter((name) => name.endsWith(draftOf('.json'))))
     rmSync(join(folder, draft), { force: true })
   for (const name of names.filter((entry) => entry.endsWith('.json'))) {
-    const record = parseRecord(textOf(join(folder, name)))
+    const record = parseRecord(textIfThere(join(folder, name))) // its daemon may just have ended
     if (record === null || `${record.daemon}.json` !== name || !isDead(record)) continue
     // Groups live in memory: those of another boot are gone, and their paths may be somebody's of this one
     const directories =
@@ -84,16 +84,6 @@ export async function removeLeftovers(stateDirectory: string): Promise<readonly 
     rmSync(join(folder, name), { force: true })
   }
   return removed
-}
-
-/** Empty where the file is gone: its daemon has ended. */
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    if (isMissing(error)) return ''
-    throw error
-  }
 }
 
 /** A record can name groups of its own daemon only, whatever was written into it. */
