@@ -6,10 +6,12 @@ import { decimal, WrittenNumber } from '../lib/one-way.ts'
 export class NotCanonical extends Error {
   override readonly name = 'NotCanonical'
   readonly pointer: string
+  readonly what: string
 
   constructor(pointer: string, what: string) {
     super(`${pointer === '' ? 'the value' : pointer} ${what}`)
     this.pointer = pointer
+    this.what = what
   }
 }
 

@@ -11,8 +11,8 @@ export interface Live {
   readonly change: SurfaceChange
   /** Digests of the tools as they are listed now */
   readonly digests: Map<string, string>
-  /** Names of what it lists as nobody can look at: said in two ways, or too long */
-  readonly unreadable: readonly string[]
+  /** What it lists as nobody can look at, by name, with the reason: said in two ways, or too long */
+  readonly unreadable: ReadonlyMap<string, string>
   /** It lists as many as are looked at, so there may be more */
   readonly isFull: boolean
   /** All that it lists was looked at */

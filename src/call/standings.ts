@@ -22,10 +22,11 @@ export class Standings {
     if (tool === undefined) {
       if (live?.digests.has(subject) === true)
         return { state: 'unaccepted', reason: `${server} lists ${subject}, which was not accepted; ${mend}` }
-      if (live?.unreadable.includes(subject) === true)
+      const why = live?.unreadable.get(subject)
+      if (why !== undefined)
         return {
           state: 'unaccepted',
-          reason: `${server} lists ${subject} as nobody can look at it, so it can't be accepted: it says a key twice or in two spellings, holds half of a surrogate pair, its name is another tool's too, or it is nested too deep or longer than 262144 characters`,
+          reason: `${server} lists ${subject} as nobody can look at it, so it can't be accepted: ${why}`,
         }
       const among =
         live?.isFull === true ? ' among those that are looked at; raise tools.per_server, or' : ';'

@@ -119,12 +119,15 @@ function unmarked(value: unknown, found: readonly InexactAt[]): unknown {
 /** The value with a double for each number. */
 export const rounded = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-/** As `parseWritten`; null for a text in which an object says something twice, which readers take differently. */
-export function parseOneWay(json: string): unknown {
+/** As `parseWritten`; throws JsonScanError for a text in which an object says something twice, which readers take differently. */
+export function readOneWay(json: string): unknown {
   const text = `[${latin1(json)}]` // as one element, since the value need not be an object
-  const isOneWay = scanned(() => elements(text, 0, text.length, { unique: true })) !== null
-  return isOneWay ? parseWritten(json) : null
+  elements(text, 0, text.length, { unique: true })
+  return parseWritten(json)
 }
+
+/** As `readOneWay`; null in place of an error. */
+export const parseOneWay = (json: string): unknown => scanned(() => readOneWay(json))
 
 /** The texts of the elements of a list that is a member of an object; null where there is no such list, or more than one. */
 export function listIn(json: string, key: string): readonly string[] | null {

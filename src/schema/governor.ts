@@ -92,7 +92,7 @@ export interface Outcome {
 export interface Observation {
   readonly server: ServerSettings
   readonly instance: InstanceId
-  /** Tool objects as the server listed them, by name */
+  /** Tool objects as the server listed them, by name; a text in place of one says why nobody can tell what it is */
   readonly tools: ReadonlyMap<string, unknown>
   /** The version that it says it is itself; null where it says none */
   readonly saidVersion: string | null

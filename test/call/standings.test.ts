@@ -11,7 +11,14 @@ test.each([
   const tools = new Map([['read', { surfaceDigest: 's' } as AcceptedTool]])
   const accepted = { ...is, server: 'files', tools } as unknown as AcceptedSurface
   const change = { undeclared: [], changed: [], missing: ['read'], isRestChanged: false }
-  const live = { ...is, change, digests: new Map([['write', 'w']]), unreadable: [], isFull, isWhole: !isFull }
+  const live = {
+    ...is,
+    change,
+    digests: new Map([['write', 'w']]),
+    unreadable: new Map(),
+    isFull,
+    isWhole: !isFull,
+  }
   expect(new Standings().of(accepted, live, 'tool', 'read')).toEqual({
     state: 'unknown',
     reason: `files does not list read ${words}`,
@@ -25,7 +32,14 @@ test.each([
   const is = { serverVersion: '1', codeDigest: 'c', saidVersion: null, restDigest: 'r' }
   const accepted = { ...is, server: 'files', tools: new Map() } as unknown as AcceptedSurface
   const change = { undeclared: [], changed: [], missing: [], isRestChanged: false }
-  const live = { ...is, change, digests: new Map([['write', 'w']]), unreadable: [], isFull, isWhole: !isFull }
+  const live = {
+    ...is,
+    change,
+    digests: new Map([['write', 'w']]),
+    unreadable: new Map(),
+    isFull,
+    isWhole: !isFull,
+  }
   expect(new Standings().of(accepted, live, 'tool', 'read')).toEqual({
     state: 'unknown',
     reason: `files has no tool of that name${words}`,
@@ -36,12 +50,17 @@ test('a tool that is listed as nobody can look at it is there, and not to be acc
   const is = { serverVersion: '1', codeDigest: 'c', saidVersion: null, restDigest: 'r' }
   const accepted = { ...is, server: 'files', tools: new Map() } as unknown as AcceptedSurface
   const change = { undeclared: [], changed: [], missing: [], isRestChanged: false }
-  const live = { ...is, change, digests: new Map(), unreadable: ['long'], isFull: false, isWhole: true }
+  const live = {
+    ...is,
+    change,
+    digests: new Map(),
+    unreadable: new Map([['long', 'it is too long']]),
+    isFull: false,
+    isWhole: true,
+  }
   expect(new Standings().of(accepted, live, 'tool', 'long')).toMatchObject({
     state: 'unaccepted',
-    reason: expect.stringMatching(
-      /^files lists long as nobody can look at it.*longer than 262144 characters/,
-    ),
+    reason: `files lists long as nobody can look at it, so it can't be accepted: it is too long`,
   })
   expect(new Standings().of(accepted, live, 'tool', 'longer')).toMatchObject({ state: 'unknown' })
 })

@@ -34,8 +34,8 @@ export interface Seen {
   readonly saidVersion: string | null
   readonly tools: ReadonlyMap<string, AcceptedTool>
   readonly digests: Map<string, string>
-  /** Names of what is no tool, since nobody can tell what it is; where one of that name was accepted, it has changed */
-  readonly unreadable: readonly string[]
+  /** What is no tool, since nobody can tell what it is, by name, with the reason; where one of that name was accepted, it has changed */
+  readonly unreadable: ReadonlyMap<string, string>
   /** Names of all that is listed and is no tool, or beyond what is looked at: nothing of it can be accepted */
   readonly passedOver: readonly string[]
   /** Tools are listed beyond those that are looked at */
@@ -168,18 +168,17 @@ function digestsOf(
   const inOrder =
     before === null ? all : [...all.filter(isAccepted), ...all.filter((one) => !isAccepted(one))]
   const digests = new Map<string, string>()
-  const unreadable: string[] = []
+  const unreadable = new Map<string, string>()
   let left = maxLength
   for (const [name, tool] of inOrder) {
     if (!toolName.test(name)) continue
-    const digest = digestOfTool(tool)
-    if (digest === null) {
-      unreadable.push(name)
-      continue
+    const { digest, why } = lookAt(tool)
+    if (digest === null) unreadable.set(name, why)
+    else {
+      left -= lengthOf(tool)
+      if (left < 0) break
+      digests.set(name, digest)
     }
-    left -= lengthOf(tool)
-    if (left < 0) break
-    digests.set(name, digest)
   }
   return { digests, unreadable, isCut: left < 0 }
 }
@@ -238,15 +237,29 @@ function proposal(
 }
 
 /** Null for what is too long, or what two readers could read differently: it is no tool. */
-export const digestOfTool = (tool: unknown): string | null =>
-  typeof tool === 'object' && tool !== null ? digestOfListed(tool) : null
+export const digestOfTool = (tool: unknown): string | null => lookAt(tool).digest
+
+interface LookedAt {
+  readonly digest: string | null
+  /** Why there is no digest; empty where there is one */
+  readonly why: string
+}
+
+const no = (why: string): LookedAt => ({ digest: null, why })
+
+const lookAt = (tool: unknown): LookedAt =>
+  typeof tool === 'object' && tool !== null ? lookAtListed(tool) : no(String(tool))
 
 /** The same objects are shown, and compared before, as often as anybody asks what there is */
-const digestOfListed = rememberedOf((tool: object): string | null => {
+const lookAtListed = rememberedOf((tool: object): LookedAt => {
+  const length = lengthOf(tool)
+  if (length === Infinity) return no('it is nested too deep')
+  if (length > maxToolLength) return no(`it is longer than ${maxToolLength} characters`)
+  if (isTwofold(tool)) return no('it says a key in two spellings, or __proto__')
   try {
-    return lengthOf(tool) > maxToolLength || isTwofold(tool) ? null : surfaceDigest(tool)
-  } catch {
-    return null
+    return { digest: surfaceDigest(tool), why: '' }
+  } catch (error) {
+    return no(error instanceof NotCanonical ? `it ${error.what}` : 'it is nested too deep')
   }
 })
 

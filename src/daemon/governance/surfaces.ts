@@ -148,7 +148,8 @@ export class Surfaces {
       const reason = accepted === null ? whyNone(isLiar, isAnother) : otherWords
       emit(event('surface/unaccepted', server.name, { reason, mend: mendOf(server.name) }))
     } else {
-      for (const name of seen.unreadable) if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
+      for (const name of seen.unreadable.keys())
+        if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
       change = compareSurface(accepted, digests, rest?.restDigest ?? accepted.restDigest)
       change = { ...change, undeclared: await this.#judge(seen, accepted, change) }
       // They may be listed further on, where nobody looks: they are not callable, and that is nobody's violation.

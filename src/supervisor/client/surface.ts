@@ -4,7 +4,8 @@ import { SallyportError } from '../../errors.ts'
 import { isReadable, readAnswer, readPage } from '../message/read-answer.ts'
 import { printable } from '../message/unavailable.ts'
 import { inTurns } from '../../lib/in-turns.ts'
-import { allIn, listIn, parseOneWay } from '../../lib/one-way.ts'
+import { JsonScanError } from '../../lib/json-scan.ts'
+import { allIn, listIn, parseOneWay, readOneWay } from '../../lib/one-way.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { Answer } from './answer.ts'
 
@@ -87,7 +88,7 @@ export async function readSurface(
   return { tools, saidVersion: version, rest: { instructions, prompts, templates }, cut }
 }
 
-/** Asks for the tools alone, by name; at most `limit`. Null is one of which nobody can tell what it is. */
+/** Asks for the tools alone, by name; at most `limit`. One of which nobody can tell what it is, is a text that says why. */
 export async function readTools(request: Request, limit: number): Promise<Surface['tools']> {
   const list = { method: 'tools/list', member: 'tools', limit, cut: () => undefined }
   const listed = await listAll(request, list)
@@ -95,7 +96,7 @@ export async function readTools(request: Request, limit: number): Promise<Surfac
   for (const { tool, names } of await inTurns(toolsIn(listed)))
     for (const name of names)
       // Of two tools with one name nobody can tell which one a call would reach, nor of one with two.
-      if (typeof name === 'string') tools.set(name, tools.has(name) ? null : tool)
+      if (typeof name === 'string') tools.set(name, tools.has(name) ? 'its name is another tool’s too' : tool)
   return tools
 }
 
@@ -108,9 +109,21 @@ interface Listed {
 function* toolsIn(listed: readonly string[]): Generator<Listed> {
   for (const text of listed)
     yield {
-      tool: text.length > longestTool ? null : parseOneWay(text),
+      tool: toolOf(text),
       names: allIn(text, 'name').map((said): unknown => JSON.parse(said)),
     }
+}
+
+function toolOf(text: string): unknown {
+  if (text.length > longestTool) return `it is longer than ${longestTool} characters`
+  try {
+    return readOneWay(text)
+  } catch (error) {
+    // Its message holds the key as the server wrote it, however long.
+    if (error instanceof JsonScanError)
+      return error.kind === 'duplicate' ? 'it says a key twice' : error.message
+    throw error
+  }
 }
 
 const restLists: ReadonlyMap<string, string> = new Map([

@@ -97,10 +97,25 @@ test.each([
   expect(await readPage('tools/list', json, 'tools')).toEqual({ listed, nextCursor })
 })
 
-test('what is too long to be looked at is no tool, and is not read', async () => {
-  const raw = `{"tools":[{"name":"long","x":"${'y'.repeat(1_600_000)}"},{"name":"short"}]}`
+test('what nobody can look at is no tool, and is said to be why', async () => {
+  const tools = [
+    `{"name":"long","x":"${'y'.repeat(1_600_000)}"}`,
+    '{"name":"twice","x":1,"\\u0078":2}',
+    '{"name":"one","name":"other"}',
+    '{"name":"same"}',
+    '{"name":"same","x":1}',
+    '{"name":"short"}',
+  ]
+  const raw = `{"tools":[${tools.join(',')}]}`
   const request = async () => ({ kind: 'result' as const, result: new RawJson(raw) })
   const introduction = { capabilities: { tools: {} }, instructions: null, version: null }
-  const { tools } = await readSurface(request, introduction, 100)
-  expect(Object.fromEntries(tools)).toEqual({ long: null, short: { name: 'short' } })
+  const read = await readSurface(request, introduction, 100)
+  expect(Object.fromEntries(read.tools)).toEqual({
+    long: 'it is longer than 1572864 characters',
+    twice: 'it says a key twice',
+    one: 'it says a key twice',
+    other: 'it says a key twice',
+    same: 'its name is another tool’s too',
+    short: { name: 'short' },
+  })
 })
