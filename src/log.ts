@@ -2,6 +2,7 @@
 import { pino } from 'pino'
 import { LineWriter } from './lib/line-writer.ts'
 import type { Logger } from './lib/logger.ts'
+import { parseJson } from './lib/parse-json.ts'
 
 /** How much is said. */
 export interface LogOptions {
@@ -29,7 +30,7 @@ const lost = (lost: number): string =>
 const asIs = (line: string): string => line
 
 function asText(line: string): string {
-  const { time, level, msg, err, ...fields }: Record<string, unknown> = JSON.parse(line)
+  const { time, level, msg, err, ...fields } = parseJson(line) as Record<string, unknown>
   const shown = Object.entries(fields).map(([key, value]) => ` ${key}=${show(value)}`)
   const cause = typeof err === 'object' && err !== null ? `\n  ${String(Reflect.get(err, 'stack'))}` : ''
   return `${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${String(msg)}${shown.join('')}${cause}\n`

@@ -4,6 +4,7 @@ import { SallyportError } from '../errors.ts'
 import type { CallResult } from '../rpc/protocol.ts'
 import { isJson } from '../lib/is-json.ts'
 import { members } from '../lib/json-scan.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import { visibleJsonText } from '../lib/visible-json.ts'
 import { wholeNumber } from './number.ts'
@@ -40,7 +41,7 @@ export function registerCall(program: Command): void {
         const answer = await client
           .callText('tools/call', params, { signal })
           .finally(() => clearTimeout(told))
-        const result = JSON.parse(answer.raw) as CallResult
+        const result = parseJson(answer.raw) as CallResult
         const { isTTY } = process.stdout
         isDone(`${server} ${tool} was called (${result.call_id})`)
         if (options.json === true)

@@ -4,6 +4,7 @@ import { readAssertions } from '../config/assertion-file.ts'
 import { type Host, thisHost } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
 import { inLanes } from '../lib/lanes.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { packageVersion } from '../lib/version.ts'
 import type { Report, Reported } from '../verify/report/format.ts'
 import { formats } from '../verify/report/formats.ts'
@@ -177,7 +178,7 @@ function callOf({ call, args, server, allServers }: VerifyFlags): NamedCall | nu
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return null
   }

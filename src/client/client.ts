@@ -1,5 +1,6 @@
 // The typed client of a running daemon: what index.ts exports and what the CLI uses; there is no other door.
 import { SallyportError } from '../errors.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import { dial } from '../rpc/dial.ts'
 import type { Caller } from '../rpc/dial.ts'
@@ -84,7 +85,7 @@ export class Client implements AsyncDisposable {
     { signal }: Waiting = {},
   ): Promise<RawJson> {
     const text = await this.#caller.callText(method, params, { signal })
-    if (!text.raw.startsWith('{')) expectObject(method, JSON.parse(text.raw))
+    if (!text.raw.startsWith('{')) expectObject(method, parseJson(text.raw))
     return text
   }
 

@@ -2,11 +2,14 @@
 import type { Socket } from 'node:net'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { SallyportError } from '../errors.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { dial, type Caller } from '../rpc/dial.ts'
 import { LineBuffer } from '../rpc/line-buffer.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
 import { greetingAt, inTime } from './in-time.ts'
+
+type Message = Parameters<NonNullable<Transport['onmessage']>>[0]
 
 /** Which server of which daemon to attach to. */
 export interface TransportOptions {
@@ -96,7 +99,7 @@ class SocketTransport implements Transport {
 
   #deliver(line: Buffer): void {
     try {
-      this.onmessage?.(JSON.parse(line.toString('utf8')))
+      this.onmessage?.(parseJson(line.toString('utf8')) as Message)
     } catch (error) {
       this.onerror?.(SallyportError.from(error))
     }

@@ -2,6 +2,7 @@
 import { serialize } from 'node:v8'
 import { SallyportError } from '../errors.ts'
 import { build } from '../lib/build.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { thisHost } from './host.ts'
 import { lengthBytes, type Said } from './load-apart.ts'
 import { loadSettings, type LoadOptions } from './load.ts'
@@ -11,7 +12,7 @@ process.stdout.on('error', () => process.exit())
 
 const [, , given = ''] = process.argv
 const { env } = thisHost()
-const said: Said = { build, loaded: await load({ ...(JSON.parse(given) as Omit<LoadOptions, 'env'>), env }) }
+const said: Said = { build, loaded: await load({ ...(parseJson(given) as Omit<LoadOptions, 'env'>), env }) }
 const bytes = serialize(said)
 const length = Buffer.alloc(lengthBytes)
 length.writeUInt32LE(bytes.length)

@@ -1,5 +1,6 @@
 // What is taken out of a JSON text so that a JSON text is left: each string is read first, and a number becomes a string.
 import { behindLiteral } from '../lib/long-text.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import type { Redaction } from '../schema/redactor.ts'
 
 /** What becomes of the parts of a JSON text. */
@@ -67,7 +68,7 @@ const isFollowedByColon = (json: string, end: number): boolean => /^\s*:/.test(j
 function read(literal: string): string {
   if (!literal.includes('\\')) return literal.slice(1, -1)
   try {
-    return JSON.parse(literal) as string
+    return parseJson(literal) as string
   } catch {
     return literal.slice(1, -1) // a piece of no JSON
   }

@@ -5,6 +5,7 @@ import type { Confided } from '../credentials/confided.ts'
 import type { Broker } from '../schema/credentials.ts'
 import { isJson } from '../lib/is-json.ts'
 import { ownTurn, piecesOf } from '../lib/long-text.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { redactLongShapes, redactShapes } from '../lib/secret-shape.ts'
 import type { Redaction, Redactor } from '../schema/redactor.ts'
 import type { Settings } from '../schema/settings.ts'
@@ -101,7 +102,7 @@ export function discreet(event: Happening, confided: Pick<Confided, 'of'>): Happ
   const told = server === null || principal === null ? null : confided.of(server, principal)
   if (told === null) return event
   const { text, hits } = told.redact(JSON.stringify(detail))
-  return hits === 0 ? event : { ...event, detail: JSON.parse(text) as Happening['detail'] }
+  return hits === 0 ? event : { ...event, detail: parseJson(text) as Happening['detail'] }
 }
 
 /** An event without the values that calls have or had of late; where there are no credentials it is not looked at. */
@@ -116,7 +117,7 @@ export function concealed(
 function withoutValues(event: Happening, broker: Broker): Happening {
   const clean = withoutKnown(JSON.stringify(event.detail), broker)
   if (clean.hits === 0) return event
-  return { ...event, detail: JSON.parse(clean.text) as Happening['detail'] }
+  return { ...event, detail: parseJson(clean.text) as Happening['detail'] }
 }
 
 /** A log without them. */
@@ -136,7 +137,7 @@ export function concealing(
           : value,
     )
     const { text: kept, hits } = withoutKnown(text, broker)
-    return hits === 0 ? fields : (JSON.parse(kept) as LogFields)
+    return hits === 0 ? fields : (parseJson(kept) as LogFields)
   }
   return {
     error: (fields, message) => log.error(clean(fields), message),

@@ -1,6 +1,7 @@
 // The first line of a segment: what it hangs on, and what it tells of the end before it.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { errnoOf, isShortage } from '../lib/missing.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import type { Position } from './record.ts'
 import { listSegments, segmentFlags, segmentPath, type Torn } from './segments.ts'
 
@@ -48,7 +49,7 @@ function beginsIn(line: string): Position | null {
 
 function bodyOf(line: string): unknown {
   try {
-    return (JSON.parse(line) as { readonly body?: unknown }).body ?? null
+    return (parseJson(line) as { readonly body?: unknown }).body ?? null
   } catch {
     return null
   }

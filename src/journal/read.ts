@@ -1,6 +1,7 @@
 // Looking into a journal: records in order, from either end, without reading more of it than is asked for.
 import { type FileHandle, open } from 'node:fs/promises'
 import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { unaskable } from './failures.ts'
 import type { JournalRecord } from './record.ts'
 import { numberAt, seek } from './seek.ts'
@@ -164,7 +165,7 @@ async function openSegment(
 /** Reads a line; null for the torn end of a batch that never counted. */
 export function recordOf(line: string): JournalRecord | null {
   try {
-    const value: unknown = JSON.parse(line)
+    const value: unknown = parseJson(line)
     return typeof value === 'object' && value !== null && 'seq' in value && 'body' in value
       ? ((Object.hasOwn(value, 'mac') ? value : { ...value, ...noSeal }) as JournalRecord)
       : null

@@ -1,6 +1,7 @@
 // The lines of the journal: what one says, how a batch of them hangs on the batch before it, and how both are checked.
 import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { onePiece } from '../lib/one-piece.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import type { BatchBytes } from './batch-bytes.ts'
 
 /** Hash before the first record of a journal. */
@@ -179,7 +180,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 function parse(line: string, ends: boolean): JournalRecord | null {
   let value: Partial<Record<keyof JournalRecord, unknown>>
   try {
-    value = JSON.parse(line) as typeof value
+    value = parseJson(line) as typeof value
   } catch {
     return null
   }

@@ -1,5 +1,6 @@
 // JSON beside the journal that only a holder of its key can have written: one object, its MAC the last member.
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { parseJson } from '../lib/parse-json.ts'
 
 /** What a file is: a MAC of one kind is no MAC of another, nor of a record. */
 export type SealedKind = 'snapshot' | 'head' | 'owed' | 'uncut'
@@ -20,7 +21,7 @@ export function unseal(kind: SealedKind, text: string, key: Uint8Array): object 
   const covered = text.slice(0, end.index)
   if (!timingSafeEqual(Buffer.from(macOf(kind, covered, key)), Buffer.from(end[1] ?? '')))
     throw new Error('it was not written with this journal’s key')
-  const { version: found, ...sealed } = JSON.parse(`${covered}}`) as { readonly version: number }
+  const { version: found, ...sealed } = parseJson(`${covered}}`) as { readonly version: number }
   if (found !== version) throw new Error(`its version is ${found}, expected ${version}`)
   return sealed
 }

@@ -1,9 +1,10 @@
 // Whether a text is JSON.
+import { parseJson } from './parse-json.ts'
 
 /** True for one JSON value, with white space around it or not. */
 export function isJson(text: string): boolean {
   try {
-    JSON.parse(text)
+    parseJson(text)
     return true
   } catch {
     return false

@@ -1,11 +1,12 @@
 // The strings of JSON that are read: keys, and literals that are short.
+import { parseJson } from './parse-json.ts'
 
 const backslash = 92
 
 /** The string that a JSON string literal (latin1 reading, with its quotes) stands for. */
 export function decodeString(literal: string): string {
   if (isPlain(literal, 1, literal.length - 1)) return literal.slice(1, -1)
-  return JSON.parse(Buffer.from(literal, 'latin1').toString('utf8')) as string
+  return parseJson(Buffer.from(literal, 'latin1').toString('utf8')) as string
 }
 
 /** Keys of most messages by their length: one string each, which is compared at a glance and hashed once. */

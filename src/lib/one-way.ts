@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { behindLiteral } from './long-text.ts'
 import { elements, JsonScanError, members, type Span } from './json-scan.ts'
+import { parseJson } from './parse-json.ts'
 
 /** A number that a double does not hold; written out again as JSON it is the double beside it. */
 export class WrittenNumber {
@@ -95,11 +96,11 @@ const mark = randomBytes(16).toString('hex')
 /** The value, with a `WrittenNumber` in the place of each number that a double does not hold. */
 export function parseWritten(json: string): unknown {
   const found = mayBeInexact(json) ? [...inexactIn(json)] : []
-  if (found.length === 0) return JSON.parse(json)
+  if (found.length === 0) return parseJson(json)
   const ends = [0, ...found.map(({ end }) => end)]
   const between = [...found, { start: json.length }].map(({ start }, n) => json.slice(ends[n], start))
   const marked = between.map((text, n) => (n < found.length ? `${text}"${mark}${n}"` : text)).join('')
-  return unmarked(JSON.parse(marked), found)
+  return unmarked(parseJson(marked), found)
 }
 
 function unmarked(value: unknown, found: readonly InexactAt[]): unknown {
@@ -117,7 +118,7 @@ function unmarked(value: unknown, found: readonly InexactAt[]): unknown {
 }
 
 /** The value with a double for each number. */
-export const rounded = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+export const rounded = (value: unknown): unknown => parseJson(JSON.stringify(value))
 
 /** As `parseWritten`; throws JsonScanError for a text in which an object says something twice, which readers take differently. */
 export function readOneWay(json: string): unknown {

@@ -1,6 +1,7 @@
 // Texts that have the shape of a well-known kind of secret; advisory, since a secret may have any shape.
 
 import { behindLiteral, ownTurn, piecesOf } from './long-text.ts'
+import { parseJson } from './parse-json.ts'
 
 interface Shape {
   readonly kind: string
@@ -127,7 +128,7 @@ function redactPlain(text: string): { readonly text: string; readonly hits: numb
 
 function decoded(literal: string): string | null {
   try {
-    return JSON.parse(literal) as string
+    return parseJson(literal) as string
   } catch {
     return null // no JSON, so no evidence of ours
   }

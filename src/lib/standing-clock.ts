@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { uptime } from 'node:os'
 import { isMissing } from './missing.ts'
+import { parseJson } from './parse-json.ts'
 
 /** How far it was from the machine's own count of time, and since when it has been so by that count. */
 interface Seen {
@@ -35,7 +36,7 @@ export const timeThatStands = async (path: string): Promise<number | null> => {
 /** What is no such note, or half of one, counts as none: the clock has to stand anew. */
 const seenAt = async (path: string): Promise<Seen | null> => {
   try {
-    const { boot, aheadMs, sinceMs } = (JSON.parse(await readFile(path, 'utf8')) ?? {}) as Partial<Seen>
+    const { boot, aheadMs, sinceMs } = (parseJson(await readFile(path, 'utf8')) ?? {}) as Partial<Seen>
     return typeof boot === 'string' && typeof aheadMs === 'number' && typeof sinceMs === 'number'
       ? { boot, aheadMs, sinceMs }
       : null

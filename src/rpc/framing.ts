@@ -5,6 +5,7 @@ import { SallyportError } from '../errors.ts'
 import { JsonScanError, members, skipSpace } from '../lib/json-scan.ts'
 import type { Member } from '../lib/json-scan.ts'
 import { confusable, foldKey, spellings } from '../lib/key-folding.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { RawJson, stringifyRaw } from '../lib/raw-json.ts'
 
 /** The id of an error that answers no request in particular. */
@@ -182,7 +183,7 @@ export function notificationLine(method: string, params: unknown): string {
 
 function parse(line: Buffer): unknown {
   try {
-    return JSON.parse(line.toString('utf8'))
+    return parseJson(line.toString('utf8'))
   } catch (error) {
     // V8 quotes the text around the fault, and a line may hold what a log should not.
     throw notJson(whyNotJson(line, error instanceof Error ? error.message : ''))

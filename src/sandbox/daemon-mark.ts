@@ -1,6 +1,7 @@
 // How a daemon is known to the one after it: by what tells whether it still lives.
 import { readFileSync, readlinkSync } from 'node:fs'
 import type { DaemonId } from '../lib/ids.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { identify } from './proof.ts'
 
 export interface DaemonMark {
@@ -33,7 +34,7 @@ export const isDead = ({ pid, startTime, ...mark }: DaemonMark): boolean => {
 /** Reads what a daemon wrote of itself, and perhaps more beside; null where it is not whole. */
 export const readMark = (text: string): (DaemonMark & Readonly<Record<string, unknown>>) | null => {
   try {
-    const value = JSON.parse(text) as Readonly<Record<string, unknown>> | null
+    const value = parseJson(text) as Readonly<Record<string, unknown>> | null
     const isWhole =
       typeof value?.['pid'] === 'number' &&
       (['daemon', 'startTime', 'boot', 'pidNamespace'] as const).every(

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { SallyportError } from '../errors.ts'
 import { nearest } from '../lib/nearest.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import type { Network, SyscallPolicy } from './spec.ts'
 
 /** Architectures that a filter can be made for, as Node names them. */
@@ -169,7 +170,7 @@ function outlier(which: 'foreign' | 'unknown'): Rule {
 
 /** The files are part of the package and held to their shape by a test. */
 function read(file: string): unknown {
-  return JSON.parse(readFileSync(new URL(`../../sandbox/seccomp/${file}`, import.meta.url), 'utf8'))
+  return parseJson(readFileSync(new URL(`../../sandbox/seccomp/${file}`, import.meta.url), 'utf8'))
 }
 
 function unknownName(name: string, where: string, names: Iterable<string>): SallyportError {

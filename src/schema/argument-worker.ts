@@ -3,6 +3,7 @@ import { readlinkSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { build } from '../lib/build.ts'
 import { beginning } from '../lib/clip.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { judgeBy } from './dialect/compile.ts'
 
 /** What the thread is asked: in texts, since whoever asks would hold up everybody while it copies what they say part by part. */
@@ -25,7 +26,7 @@ let kept = 0
 
 /** Null when the value fits; no reference leaves the schema, and formats are what the dialect makes of them: notes. */
 function judge({ digest, schema, value }: Question): string | null {
-  return (compiled.get(digest) ?? compile(digest, schema))(JSON.parse(value))
+  return (compiled.get(digest) ?? compile(digest, schema))(parseJson(value))
 }
 
 function compile(digest: string, schema: string): ReturnType<typeof judgeBy> {
@@ -34,7 +35,7 @@ function compile(digest: string, schema: string): ReturnType<typeof judgeBy> {
     compiled.clear()
     kept = 0
   }
-  const check = judgeBy(JSON.parse(schema))
+  const check = judgeBy(parseJson(schema))
   if (isLong) return check
   compiled.set(digest, check)
   kept += schema.length

@@ -1,5 +1,6 @@
 // The content of a file in, typed value with every default filled in out, or everything that is wrong with it.
 import { readFileSync } from 'node:fs'
+import { parseJson } from '../lib/parse-json.ts'
 import { checked, type Validated } from './check.ts'
 import { checksOfFiles } from './files.gen.ts'
 import type { Assertions, Config, Declaration, Profile, Project } from './types.gen.ts'
@@ -25,7 +26,7 @@ export function schemaOf(kind: Kind | 'control'): Readonly<Record<string, unknow
   let schema = schemas.get(kind)
   if (schema === undefined) {
     const text = readFileSync(new URL(`./${kind}.schema.json`, import.meta.url), 'utf8')
-    schema = JSON.parse(text) as Record<string, unknown>
+    schema = parseJson(text) as Record<string, unknown>
     schemas.set(kind, schema)
   }
   return schema

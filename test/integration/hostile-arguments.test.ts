@@ -315,6 +315,26 @@ describe.each(Object.entries(ways))('on %s', (_name, open) => {
   })
 })
 
+test('no schema is evaded by an escaped key that V8 was taught to take for another', async () => {
+  using caller = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  await using session = await attached(at, 'hostile')
+  const ways: readonly ((args: string) => Promise<RawReply>)[] = [
+    (args) =>
+      caller.say(
+        `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"server":"hostile","tool":"honest","arguments":${args}}}`,
+      ),
+    (args) =>
+      session.say(
+        `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"name":"honest","arguments":${args}}}`,
+      ),
+  ]
+  for (const [n, say] of ways.entries())
+    for (const before of [`"first ${n}":1`, `"first ${n}":12345678901234567890`, `"a":1,"first ${n}":[]`]) {
+      expect(refusalOf(await say(`{${before},"t\\\\u0":1}`)), before).toBeUndefined()
+      expect(refusalOf(await say(`{${before},"t\\u0065xt":"NOT LOWER"}`))?.data.code, before).toMatch(invalid)
+    }
+})
+
 test('no schema judges a number that a double does not hold as the one beside it, on the socket or in a session', async () => {
   using caller = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
   await using session = await attached(at, 'hostile')

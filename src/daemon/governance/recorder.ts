@@ -8,6 +8,7 @@ import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { toTheMicrosecond } from '../../lib/milliseconds.ts'
 import { onePiece } from '../../lib/one-piece.ts'
 import { errnoOf } from '../../lib/missing.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Pending, Place } from '../../journal/pending.ts'
 import { throughDescriptor } from '../../journal/segments.ts'
@@ -68,7 +69,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
   /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
   record(type: RecordType, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Place> {
     const { text, hits } = this.#redacted(body)
-    const said: unknown = hits === 0 ? body : JSON.parse(text)
+    const said: unknown = hits === 0 ? body : parseJson(text)
     const [name = '', whole = null] = Object.entries(raw)[0] ?? []
     return new Promise((durable, failed) => {
       const told = { durable, failed }
@@ -261,7 +262,7 @@ const noDetail: Redaction = { text: ',"detail":null', hits: 0 }
 
 const quoted = (approval: string | null): string => (approval === null ? 'null' : JSON.stringify(approval))
 
-const bodyOf = (members: string): unknown => JSON.parse(`{${members.slice(1)}}`)
+const bodyOf = (members: string): unknown => parseJson(`{${members.slice(1)}}`)
 
 const withHits = (members: string, hits: number): string =>
   hits === 0 ? members : `${members},"redacted":${hits}`

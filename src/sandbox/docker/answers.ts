@@ -1,5 +1,6 @@
 // What the engine answers, as far as anything here depends on it.
 import type { IncomingMessage } from 'node:http'
+import { parseJson } from '../../lib/parse-json.ts'
 
 /** What `GET /info` says, as far as anything here depends on it. */
 export interface EngineInfo {
@@ -68,7 +69,7 @@ export interface Waiting {
 // The engine says it in a header: base64 of JSON, the mode as Go has it, whose type bits are above the permissions.
 export const statIn = ({ headers }: IncomingMessage): FileStat => {
   const text = Buffer.from(String(headers['x-docker-container-path-stat']), 'base64').toString()
-  const { mode, size, mtime, linkTarget } = JSON.parse(text) as Record<'mode' | 'size', number> &
+  const { mode, size, mtime, linkTarget } = parseJson(text) as Record<'mode' | 'size', number> &
     Record<'mtime' | 'linkTarget', string>
   const type = { isFile: mode >>> 24 === 0, isFolder: mode >>> 31 === 1 }
   return { mode: mode & 0o777, ...type, size, mtimeMs: Date.parse(mtime), linkTarget }
@@ -82,7 +83,7 @@ export const eventIn = (line: string): ContainerEvent => {
 
 const said = (line: string): object => {
   try {
-    return Object(JSON.parse(line)) as object
+    return Object(parseJson(line)) as object
   } catch {
     return {}
   }

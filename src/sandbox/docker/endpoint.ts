@@ -5,6 +5,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { isAbsolute, join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { isMissing } from '../../lib/missing.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 
 /** What proves who is who on a TLS connection, PEM; the engine's certificate is always checked. */
 export interface EngineTls {
@@ -163,7 +164,7 @@ const readJson = (path: string): Readonly<Record<string, unknown>> | null => {
   const bytes = readIfThere(path)
   if (bytes === null) return null
   try {
-    return member({ found: JSON.parse(bytes.toString()) as unknown }, 'found')
+    return member({ found: parseJson(bytes.toString()) }, 'found')
   } catch {
     throw refused(path, 'a file that is not JSON', 'what the docker CLI writes')
   }

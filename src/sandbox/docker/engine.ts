@@ -9,6 +9,7 @@ import type Dockerode from 'dockerode'
 import { within } from '../../lib/deadline.ts'
 import { late as loadedLate } from '../../lib/late.ts'
 import { http } from '../../lib/node-http.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import {
   type EngineInfo,
   type FileStat,
@@ -225,7 +226,7 @@ const pull = async (
     for (;;) {
       const line = await ask('pull', slowMs, waiting, () => lines.next())
       if (line.done === true) return
-      const said = JSON.parse(line.value) as PullProgress
+      const said = parseJson(line.value) as PullProgress
       if (said.error !== undefined) throw refusal('pull', said.error, 0)
       onProgress(said)
     }

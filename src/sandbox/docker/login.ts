@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { answerOf } from '../../lib/exec.ts'
 import { isMissing } from '../../lib/missing.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -63,7 +64,7 @@ const hostIn = (address: string): string =>
 
 const remembered = async (path: string): Promise<Remembered> => {
   try {
-    const parsed: unknown = JSON.parse(await readFile(path, 'utf8'))
+    const parsed: unknown = parseJson(await readFile(path, 'utf8'))
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed
   } catch (error) {
     if (isMissing(error)) return {}
@@ -95,7 +96,7 @@ const askHelper = async (
   if (problem !== null)
     throw refused(`${program} gave no login for ${registry}: ${problem}`, `${mend}${program} get`)
   try {
-    const { Username, Secret } = JSON.parse(said) as { readonly Username: unknown; readonly Secret: unknown }
+    const { Username, Secret } = parseJson(said) as { readonly Username: unknown; readonly Secret: unknown }
     if (typeof Username === 'string' && typeof Secret === 'string')
       return Username === '<token>'
         ? { serveraddress: registry, identitytoken: Secret }

@@ -4,6 +4,7 @@ import { constants } from 'node:fs'
 import { lstat, open, rename, rm, writeFile } from 'node:fs/promises'
 import type { Logger } from '../../lib/logger.ts'
 import { isMissing } from '../../lib/missing.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { FileIdentity, Pinned, PinFile } from './pinned-file.ts'
 import { identityOf, isSameFile, pinFile } from './pinned-file.ts'
 
@@ -78,7 +79,7 @@ const readKept = async (path: string): Promise<readonly Kept[]> => {
     const { uid, mode, size } = await file.stat()
     if (uid !== process.getuid?.() || (mode & 0o022) !== 0 || size > mostFileBytes)
       throw new Error(`it belongs to uid ${uid}, has mode ${(mode & 0o7777).toString(8)} and ${size} bytes`)
-    const { version, programs } = JSON.parse(await file.readFile('utf8')) as Record<string, unknown>
+    const { version, programs } = parseJson(await file.readFile('utf8')) as Record<string, unknown>
     if (version !== 1 || !Array.isArray(programs) || !programs.every(isKept))
       throw new Error('it holds something else')
     return programs

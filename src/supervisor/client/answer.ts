@@ -1,5 +1,6 @@
 // What a server answered, as whoever asked is given it: read, and without a secret in it.
 import { isUtf8 } from 'node:buffer'
+import { parseJson } from '../../lib/parse-json.ts'
 import { RawJson } from '../../lib/raw-json.ts'
 import type { Redactor } from '../../schema/credentials.ts'
 import { readEnvelope, type Response } from '../message/envelope.ts'
@@ -15,7 +16,7 @@ export type Answer =
 
 /** Reads an error as a server wrote it. */
 export function errorAnswer(raw: string): Extract<Answer, { kind: 'error' }> {
-  const { code, message } = (JSON.parse(raw) ?? {}) as { code?: unknown; message?: unknown }
+  const { code, message } = (parseJson(raw) ?? {}) as { code?: unknown; message?: unknown }
   return {
     kind: 'error',
     code: typeof code === 'number' ? code : 0,

@@ -6,6 +6,7 @@ import { printable } from '../message/unavailable.ts'
 import { inTurns } from '../../lib/in-turns.ts'
 import { JsonScanError } from '../../lib/json-scan.ts'
 import { allIn, listIn, parseOneWay, readOneWay } from '../../lib/one-way.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { Answer } from './answer.ts'
 
@@ -110,7 +111,7 @@ function* toolsIn(listed: readonly string[]): Generator<Listed> {
   for (const text of listed)
     yield {
       tool: toolOf(text),
-      names: allIn(text, 'name').map((said): unknown => JSON.parse(said)),
+      names: allIn(text, 'name').map((said): unknown => parseJson(said)),
     }
 }
 

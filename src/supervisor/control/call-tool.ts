@@ -3,6 +3,7 @@ import { type ErrorCode, SallyportError } from '../../errors.ts'
 import type { CallId } from '../../lib/ids.ts'
 import { JsonScanError, members } from '../../lib/json-scan.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { RawJson } from '../../lib/raw-json.ts'
 import type { CallResult } from '../../rpc/protocol.ts'
 import type { Admission, Outcome } from '../../schema/governor.ts'
@@ -140,7 +141,7 @@ export function parseArguments({ raw }: RawJson): unknown {
     const code = thrown.kind === 'duplicate' ? 'ERR_MESSAGE_AMBIGUOUS' : 'ERR_INVALID_PARAMS'
     throw new SallyportError(code, `arguments: ${thrown.message}, at byte ${thrown.at}`)
   }
-  return JSON.parse(raw) as unknown
+  return parseJson(raw)
 }
 
 /** What the caller is told: the answer as it came, or its beginning, and where the whole is. */

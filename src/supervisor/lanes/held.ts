@@ -1,6 +1,7 @@
 // Takes a governed request out of the stream: what policy is to be asked about it, and what is sent once it may pass.
 import { decodeString, type Member, members, type Span } from '../../lib/json-scan.ts'
 import { isLong } from '../../lib/long-text.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { rememberedOnce } from '../../lib/remembered.ts'
 import type { Route } from '../../schema/gate.ts'
 import type { HostRequest } from './conversation.ts'
@@ -131,7 +132,7 @@ const memberOf = (found: readonly Member[], key: string): Member | null =>
 
 function valueOf(text: string, span: Span | null): unknown {
   if (span === null) return undefined
-  return JSON.parse(utf8(text, span.start, span.end)) as unknown
+  return parseJson(utf8(text, span.start, span.end))
 }
 
 /** A subscription lasts; a list that only waited for the surface to be known is no governed call. */

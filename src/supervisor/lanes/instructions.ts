@@ -1,6 +1,7 @@
 // Instructions of a server on their way to the host: what was not accepted is not said to the model behind it.
 import { type Member, members, type Span } from '../../lib/json-scan.ts'
 import { isConfusable, spellings } from '../../lib/key-folding.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { HostRequest } from './conversation.ts'
 import type { Response } from '../message/envelope.ts'
 import { splice } from './listing.ts'
@@ -40,7 +41,7 @@ export function withoutInstructions(
   if (said.length === 0) return null
   const [only] = said
   if (only !== undefined && found.length === 1 && found[0]?.key === 'instructions') {
-    const instructions: unknown = JSON.parse(only)
+    const instructions: unknown = parseJson(only)
     if (typeof instructions === 'string' && mayPass(instructions)) return null
   }
   return splice(

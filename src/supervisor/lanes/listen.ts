@@ -2,6 +2,7 @@
 import { SallyportError } from '../../errors.ts'
 import { type Member, members } from '../../lib/json-scan.ts'
 import { spellings } from '../../lib/key-folding.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { confusableWithin, type Request } from '../message/envelope.ts'
 import { printable } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
@@ -61,7 +62,7 @@ export function listenAsks({ text, params }: Request, bytes: string, evidence: s
 function listOf(text: string, found: readonly Member[], name: string): readonly string[] {
   const member = found.find(({ key }) => key === name)
   if (member === undefined) return []
-  const list: unknown = JSON.parse(utf8(text, member.start, member.end))
+  const list: unknown = parseJson(utf8(text, member.start, member.end))
   if (!Array.isArray(list) || !list.every((one): one is string => typeof one === 'string'))
     throw invalid(`.${name}`, 'got something else', 'expected a list of texts')
   const different = [...new Set(list)]

@@ -1,6 +1,7 @@
 // Judges what the server says before the host hears it: a message at all, an awaited answer, a request that it may make.
 import { SallyportError } from '../../errors.ts'
 import { elements, JsonScanError, type Member, type Span } from '../../lib/json-scan.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
 import type { Redactor } from '../../schema/credentials.ts'
 import { noRoom } from '../../schema/room.ts'
@@ -275,4 +276,4 @@ export class ServerLane {
 }
 
 const valueOf = ({ text, params }: Request): unknown =>
-  params === null ? null : JSON.parse(utf8(text, params.start, params.end))
+  params === null ? null : parseJson(utf8(text, params.start, params.end))

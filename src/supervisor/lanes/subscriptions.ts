@@ -4,6 +4,7 @@ import type { Admission, Governor, Outcome } from '../../schema/governor.ts'
 import { noRoom } from '../../schema/room.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { spellings } from '../../lib/key-folding.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { confusableWithin, type Notification } from '../message/envelope.ts'
 import { utf8 } from '../message/utf8.ts'
 import { idAt, only, subscriptionIn } from '../shared/lines.ts'
@@ -119,7 +120,7 @@ export class Subscriptions {
     const { server, governor } = this.#options
     if (confusableWithin(params?.inner ?? [], spelt) !== null) return true // of what it is depends on its reader
     const at = only(params?.inner ?? [], 'uri')
-    const value: unknown = at === null ? null : JSON.parse(utf8(text, at.start, at.end))
+    const value: unknown = at === null ? null : parseJson(utf8(text, at.start, at.end))
     const uri = typeof value === 'string' ? value : null
     if (uri === null ? this.#ended.size > 0 : this.#ended.has(uri)) return true
     const said = uri === null ? {} : { uri }

@@ -1,5 +1,6 @@
 // Tasks: calls that were answered with a promise, and that end when the server says that the task has.
 import { SallyportError } from '../../errors.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { Outcome } from '../../schema/governor.ts'
 import { readShallow } from '../message/shallow.ts'
 import type { Ask } from './wire.ts'
@@ -153,7 +154,7 @@ export function taskBegun(result: string, isAsked: boolean, isLegacy: boolean): 
 
 /** The tasks in a list's result. */
 function tasksListed(result: string): readonly TaskState[] {
-  const listed: unknown = Reflect.get(Object(JSON.parse(result)), 'tasks')
+  const listed: unknown = Reflect.get(Object(parseJson(result)), 'tasks')
   return (Array.isArray(listed) ? (listed as unknown[]) : []).flatMap((one) => readTask(one) ?? [])
 }
 

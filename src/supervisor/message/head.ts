@@ -10,6 +10,7 @@ import {
 } from '../../lib/json-scan.ts'
 import { isLong } from '../../lib/long-text.ts'
 import { latin1 } from '../../lib/one-way.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { saidBy } from './tool-result.ts'
 
 /** At most `limitBytes` of UTF-8, ending between two characters. */
@@ -40,7 +41,7 @@ export function resultHead(
 export function textsOf(json: string, most = Infinity): string {
   const texts: string[] = []
   let length = 0
-  for (const text of isLong(json) ? longTexts(json) : textsIn(JSON.parse(json))) {
+  for (const text of isLong(json) ? longTexts(json) : textsIn(parseJson(json))) {
     if (length > most) break
     texts.push(text)
     length += text.length

@@ -4,12 +4,13 @@ import { inTurns } from '../../lib/in-turns.ts'
 import { elements, JsonScanError, type Member, members, type Span } from '../../lib/json-scan.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { latin1, unicode } from '../../lib/one-way.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 
 /** The value of a result. Throws ERR_SERVER_PROTOCOL for one that is long and no object, or has more in it than of a host's message is read. */
 export function readAnswer(method: string, json: string): unknown {
   const problem = isLong(json) ? problemOf(json) : null
   if (problem !== null) throw unreadable(method, problem)
-  return JSON.parse(json)
+  return parseJson(json)
 }
 
 const unreadable = (method: string, problem: string): SallyportError =>
@@ -28,7 +29,7 @@ export async function readPage(method: string, json: string, list: string): Prom
   const text = latin1(json)
   const found = membersOf(method, text, isHeavy)
   const cursor = found.findLast(({ key }) => key === 'nextCursor')
-  const nextCursor: unknown = cursor === undefined ? null : JSON.parse(textOf(text, cursor))
+  const nextCursor: unknown = cursor === undefined ? null : parseJson(textOf(text, cursor))
   const [one, ...more] = found.filter(({ key }) => key === list)
   if (one === undefined || more.length > 0 || text[one.start] !== '[') return { listed: null, nextCursor }
   if (isHeavy) await ownTurn()

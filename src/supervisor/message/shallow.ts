@@ -2,6 +2,7 @@
 import { members } from '../../lib/json-scan.ts'
 import { isLong } from '../../lib/long-text.ts'
 import { latin1 } from '../../lib/one-way.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { utf8 } from './utf8.ts'
 
 /** Bytes of the longest member of a long text that is read */
@@ -12,14 +13,14 @@ const longestMember = 65_536
  * they are short: null stands in the place of one that is longer.
  */
 export function readShallow(json: string, keys: ReadonlySet<string>): unknown {
-  if (!isLong(json)) return JSON.parse(json)
+  if (!isLong(json)) return parseJson(json)
   const text = latin1(json)
   if (!/^\s*\{/.test(text)) return null
   const found = members(text, 0, text.length).filter(({ key }) => keys.has(key))
   return Object.fromEntries(
     found.map(({ key, start, end }) => [
       key,
-      end - start > longestMember ? null : (JSON.parse(utf8(text, start, end)) as unknown),
+      end - start > longestMember ? null : parseJson(utf8(text, start, end)),
     ]),
   )
 }

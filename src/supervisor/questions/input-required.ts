@@ -5,6 +5,7 @@ import type { Gate } from '../../schema/gate.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { ascii, declined, rootsOf } from '../message/answers.ts'
 import { foldKey, spellings } from '../../lib/key-folding.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { confusableIn, readUnambiguous, type Request } from '../message/envelope.ts'
 import { sensitiveFields } from './sensitive.ts'
 import type { Declared } from './declared.ts'
@@ -204,7 +205,7 @@ const paramsAt = (text: string, { start, end }: Span): Span | null =>
   members(text, start, end).find(({ key }) => key === 'params') ?? null
 
 function paramsOf(text: string, entry: Span): unknown {
-  return Reflect.get(Object(JSON.parse(utf8(text, entry.start, entry.end))), 'params')
+  return Reflect.get(Object(parseJson(utf8(text, entry.start, entry.end))), 'params')
 }
 
 function lookUp(found: readonly Member[], key: string): Member | null | 'twice' {

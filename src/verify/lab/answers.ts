@@ -1,5 +1,6 @@
 // What the probes' program answers, read line by line, and what is looked at from outside meanwhile.
 import type { Readable } from 'node:stream'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { Answer, Attempt, Watched } from '../attempt.ts'
 
 /**
@@ -66,7 +67,7 @@ const answerIn = (line: string): Answer | null => {
 
 const parsed = (line: string): unknown => {
   try {
-    return JSON.parse(line)
+    return parseJson(line)
   } catch {
     return null
   }

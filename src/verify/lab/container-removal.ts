@@ -1,4 +1,5 @@
 // How one control is taken out of a container's plan: what the engine is asked for, limits, or calls that are made on the way.
+import { parseJson } from '../../lib/parse-json.ts'
 import { initCommand } from '../../sandbox/bubblewrap/argv.ts'
 import type { DockerPlan } from '../../sandbox/docker/driver.ts'
 import type { ContainerPlan } from '../../sandbox/docker/engine.ts'
@@ -57,7 +58,7 @@ export const withNetwork =
 const alsoAllowing = (option: string, call: string): string => {
   const [, text] = /^seccomp=(.*)$/s.exec(option) ?? []
   if (text === undefined) return option
-  const filter = JSON.parse(text) as { readonly syscalls: readonly object[] }
+  const filter = parseJson(text) as { readonly syscalls: readonly object[] }
   const more = { names: [call], action: 'SCMP_ACT_ALLOW' }
   return `seccomp=${JSON.stringify({ ...filter, syscalls: [...filter.syscalls, more] })}`
 }

@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { within } from '../../lib/deadline.ts'
 import { LineSplitter } from '../../lib/lines.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
 import { inputOf } from '../../supervisor/dispatch.ts'
 
@@ -90,7 +91,7 @@ export const feed = async (from: Readable, process: SandboxProcess): Promise<voi
 /** Reads one line; null where it is no JSON object. */
 export const parseMessage = (line: string): Message | null => {
   try {
-    const value: unknown = JSON.parse(line)
+    const value: unknown = parseJson(line)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Message) : null
   } catch {
     return null

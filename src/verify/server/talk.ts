@@ -3,6 +3,7 @@ import { on } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 
 /** What came back: a result, or an error's message. */
 export type Reply = { readonly result: unknown } | { readonly code: number; readonly message: string }
@@ -61,7 +62,7 @@ async function* linesOf(stream: Duplex): AsyncGenerator<string> {
 
 const messageOf = (line: string): Readonly<Record<string, unknown>> => {
   try {
-    const value: unknown = JSON.parse(line)
+    const value: unknown = parseJson(line)
     return typeof value === 'object' && value !== null ? { ...value } : {}
   } catch {
     return {}
