@@ -10,16 +10,19 @@
 #include "init.h"
 #include "shim.h"
 
-size_t ask(int socket, const char *method, const char *params, struct buffer *buffer, int deadline_ms) {
+bool ask(int socket, const char *method, const char *params, struct buffer *buffer, int deadline_ms,
+         size_t *line) {
   static char request[PARAMS_MAX_BYTES + 128];
   int length = snprintf(request, sizeof request,
                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}\n", method, params);
-  if (send(socket, request, (size_t)length, MSG_NOSIGNAL) != length)
-    give_up(STATUS_UNAVAILABLE, "the daemon went away: ", strerror(errno));
+  if (send(socket, request, (size_t)length, MSG_NOSIGNAL) != length) return false;
 
   for (int64_t deadline = now_ms() + deadline_ms;;) {
     char *newline = memchr(buffer->bytes, '\n', buffer->end);
-    if (newline != NULL) return (size_t)(newline - buffer->bytes);
+    if (newline != NULL) {
+      *line = (size_t)(newline - buffer->bytes);
+      return true;
+    }
     if (buffer->end == sizeof buffer->bytes)
       give_up(STATUS_FAILED, "the daemon's answer is longer than 64 KiB", "");
     int64_t left = deadline - now_ms();
@@ -31,7 +34,7 @@ size_t ask(int socket, const char *method, const char *params, struct buffer *bu
     if ((wait[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
     ssize_t got = recv(socket, buffer->bytes + buffer->end, sizeof buffer->bytes - buffer->end, 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) give_up(STATUS_UNAVAILABLE, "the daemon closed the connection without an answer", "");
+    if (got <= 0) return false;
     buffer->end += (size_t)got;
   }
 }

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "init.h"
@@ -13,7 +15,8 @@
 // What we speak, as src/rpc/protocol.ts has it; a test compares. The daemon refuses what it does not speak.
 #define PROTOCOL "sallyport/1"
 
-enum { ATTACH_MS = 60000, RESULT_MS = 2000 };
+// A daemon that is there, and ends before it answers, is followed by the next one for AGAIN_MS.
+enum { ATTACH_MS = 60000, RESULT_MS = 2000, AGAIN_MS = 5000, PAUSE_MS = 20 };
 
 #define USAGE "usage: sallyport-stdio NAME [--socket PATH] [--project FOLDER] [--no-autostart]"
 
@@ -100,11 +103,30 @@ static struct json answer_in(const struct buffer *buffer, size_t line_bytes) {
   return (struct json){.at = buffer->bytes, .end = buffer->bytes + line_bytes};
 }
 
+static _Noreturn void no_answer(void) {
+  give_up(STATUS_UNAVAILABLE, "the daemon closed the connection without an answer", "");
+}
+
+// The socket of the session, and its answer. What a daemon began for us without an answer ended with our connection to it.
+static int attach(const char *path, bool may_start, const char *params, struct buffer *down, size_t *line) {
+  const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+  for (int64_t until = 0;;) {
+    int socket = dial(path, may_start);
+    if (ask(socket, "session/attach", params, down, ATTACH_MS, line)) return socket;
+    close(socket);
+    if (until == 0) until = now_ms() + AGAIN_MS;
+    if (!may_start || now_ms() >= until) no_answer();
+    down->start = down->end = 0;
+    nanosleep(&pause, NULL);
+  }
+}
+
 int stdio_main(int argc, char **argv) {
   static struct buffer down;
   static char params[PARAMS_MAX_BYTES];
   struct json result, value;
   char session[NAME_MAX_BYTES + 1];
+  size_t line;
   long status;
 
   // 1. What the host gave us.
@@ -115,11 +137,11 @@ int stdio_main(int argc, char **argv) {
 
   // 2. The daemon; a socket that was named is somebody's own business, so only the default one is brought up.
   const char *path = options.socket != NULL ? options.socket : socket_path();
-  int socket = dial(path, options.may_start && options.socket == NULL);
+  bool may_start = options.may_start && options.socket == NULL;
 
   // 3. From the answer's newline on this is the MCP session; what came with the line is its beginning.
   snprintf(params, sizeof params, "{\"server\":\"%s\",\"protocol\":\"" PROTOCOL "\"%s}", options.server, project);
-  size_t line = ask(socket, "session/attach", params, &down, ATTACH_MS);
+  int socket = attach(path, may_start, params, &down, &line);
   expect_result(answer_in(&down, line), &result);
   if (!json_member(result, "session", &value) || !json_text(value, session, sizeof session) ||
       !is_name(session))
@@ -134,7 +156,7 @@ int stdio_main(int argc, char **argv) {
   // 5. How the server ended is asked on a connection of its own, since the first one carried nothing but MCP.
   down.start = down.end = 0;
   snprintf(params, sizeof params, "{\"session\":\"%s\"}", session);
-  line = ask(dial(path, false), "session/result", params, &down, RESULT_MS);
+  if (!ask(dial(path, false), "session/result", params, &down, RESULT_MS, &line)) no_answer();
   expect_result(answer_in(&down, line), &result);
   if (!json_member(result, "status", &value) || !json_integer(value, &status) || status < 0 || status > 255)
     give_up(STATUS_FAILED, "the daemon gave no exit status for the session", "");

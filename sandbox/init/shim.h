@@ -30,9 +30,10 @@ int dial(const char *path, bool may_start);
 int start_daemon(void);
 // project.c: `,"project":"…"` for a folder, made absolute; nothing for NULL.
 const char *project_member(const char *folder);
-// ask.c: one request, one line of answer. Bytes after the line stay in `buffer`. `params` is JSON of less than PARAMS_MAX_BYTES:
-// names in it hold letters that JSON never escapes, as the callers have checked.
-size_t ask(int socket, const char *method, const char *params, struct buffer *buffer, int deadline_ms);
+// ask.c: one request, one line of answer, of which `line` is the length; false where the connection ended before it was whole.
+// Bytes after the line stay in `buffer`. `params` is JSON of less than PARAMS_MAX_BYTES: names in it hold letters that JSON never
+// escapes, as the callers have checked.
+bool ask(int socket, const char *method, const char *params, struct buffer *buffer, int deadline_ms, size_t *line);
 // relay.c: bytes both ways until the socket ends.
 void relay(int socket, struct buffer *down);
 // statuses.c

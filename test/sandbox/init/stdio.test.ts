@@ -584,6 +584,49 @@ describe('without a daemon', () => {
     expect(await shim.end().ended).toBe(0)
   })
 
+  const ending: Behaviour = { attach: '', session: (socket) => socket.destroy() }
+
+  it('that ended before it answered is followed by the next one', async () => {
+    await using folder = await tempDir()
+    const { path, come, started } = hostsOf(folder.path)
+    const first = await Daemon.listen(path, ending)
+    await using shim = come()
+    await eventually(() => first.requests.length > 0)
+    await first[Symbol.asyncDispose]()
+    await eventually(() => started() === 1)
+    await using next = await Daemon.listen(path)
+    expect(await shim.write('a line\n').end().ended).toBe(0)
+    expect(shim.stdout.toString()).toBe('a line\n')
+    expect(next.requests.map((line) => (JSON.parse(line) as { method: string }).method)).toEqual([
+      'session/attach',
+      'session/result',
+    ])
+  })
+
+  it('is 5, and one line, where each one ends before it answers, after five seconds', async () => {
+    await using folder = await tempDir()
+    const { path, come, started } = hostsOf(folder.path)
+    await using daemon = await Daemon.listen(path, ending)
+    await using shim = come()
+    expect(await shim.ended).toBe(5)
+    expect(shim.stderr).toBe('sallyport: the daemon closed the connection without an answer\n')
+    expect(daemon.requests.length).toBeGreaterThan(10)
+    expect(started()).toBe(0)
+  })
+
+  it.each(['--no-autostart', '--socket'])(
+    'is 5 at once with %s where it ends before it answers',
+    async (option) => {
+      await using folder = await tempDir()
+      const { path } = hostsOf(folder.path)
+      await using daemon = await Daemon.listen(path, ending)
+      const args = ['files', ...(option === '--socket' ? [option, path] : [option])]
+      await using shim = new Shim(args, { SALLYPORT_RUNTIME_DIR: folder.path })
+      expect(await shim.ended).toBe(5)
+      expect(daemon.requests.length).toBe(1)
+    },
+  )
+
   it('none is started for a socket that was named, or with --no-autostart', async () => {
     await using folder = await tempDir()
     const marker = join(folder.path, 'started')
