@@ -25,8 +25,8 @@ static int connect_patiently(int fd, const struct sockaddr_un *address) {
   return connected;
 }
 
-// A connected socket, or -1 with errno. A full backlog is waited for, as long as a daemon that starts is.
-static int connect_to(const char *path) {
+// A full backlog is waited for, as long as a daemon that starts is.
+int connect_to(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   struct timeval limit = {.tv_sec = START_MS / 1000}, none = {0};
   if (strlen(path) >= sizeof address.sun_path)

@@ -103,10 +103,6 @@ static struct json answer_in(const struct buffer *buffer, size_t line_bytes) {
   return (struct json){.at = buffer->bytes, .end = buffer->bytes + line_bytes};
 }
 
-static _Noreturn void no_answer(void) {
-  give_up(STATUS_UNAVAILABLE, "the daemon closed the connection without an answer", "");
-}
-
 // The socket of the session, and its answer. What a daemon began for us without an answer ended with our connection to it.
 static int attach(const char *path, bool may_start, const char *params, struct buffer *down, size_t *line) {
   const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
@@ -115,7 +111,8 @@ static int attach(const char *path, bool may_start, const char *params, struct b
     if (ask(socket, "session/attach", params, down, ATTACH_MS, line)) return socket;
     close(socket);
     if (until == 0) until = now_ms() + AGAIN_MS;
-    if (!may_start || now_ms() >= until) no_answer();
+    if (!may_start || now_ms() >= until)
+      give_up(STATUS_UNAVAILABLE, "the daemon closed the connection without an answer", "");
     down->start = down->end = 0;
     nanosleep(&pause, NULL);
   }
@@ -156,7 +153,9 @@ int stdio_main(int argc, char **argv) {
   // 5. How the server ended is asked on a connection of its own, since the first one carried nothing but MCP.
   down.start = down.end = 0;
   snprintf(params, sizeof params, "{\"session\":\"%s\"}", session);
-  if (!ask(dial(path, false), "session/result", params, &down, RESULT_MS, &line)) no_answer();
+  socket = connect_to(path);
+  if (socket < 0 || !ask(socket, "session/result", params, &down, RESULT_MS, &line))
+    give_up(STATUS_UNAVAILABLE, "the daemon ended, and the session with it", "");
   expect_result(answer_in(&down, line), &result);
   if (!json_member(result, "status", &value) || !json_integer(value, &status) || status < 0 || status > 255)
     give_up(STATUS_FAILED, "the daemon gave no exit status for the session", "");

@@ -24,6 +24,8 @@ struct buffer {
 _Noreturn void give_up(int status, const char *what, const char *detail);
 // address.c: the path of host.sock; gives up where none can be told.
 const char *socket_path(void);
+// dial.c: a connected socket, or -1 with errno.
+int connect_to(const char *path);
 // dial.c: a connected socket; gives up where nobody answers.
 int dial(const char *path, bool may_start);
 // autostart.c: starts `serve --background`; returns its pid, or -1.

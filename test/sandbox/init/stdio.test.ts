@@ -309,6 +309,7 @@ describe('the end', () => {
   it('is 5 where the daemon dies with the session', async () => {
     await attached({ result: null, session: (socket) => void socket.destroy() }, async (shim) => {
       expect(await shim.ended).toBe(5)
+      expect(shim.stderr).toBe('sallyport: the daemon ended, and the session with it\n')
       expect(shim.stderr).toMatch(/^sallyport: [^\n]+\n$/)
     })
   })
