@@ -102,7 +102,7 @@ export function intentOf(
 /** `intent` is the seq of its record, `trustEpoch` the one at its check. */
 export function admissionOf(
   { call, instance, server, kind, subject, principal, peer, lineage, comparing }: Proposal,
-  { decided, permit }: Permitted,
+  { decided, permit, repeats }: Permitted,
   { process, secrets }: CallEquipment,
   intent: number,
   trustEpoch: number,
@@ -122,6 +122,7 @@ export function admissionOf(
     approval,
     policyVersion: decided.policyVersion,
     trustEpoch,
+    repeats,
     principal,
     peer,
     lineage,

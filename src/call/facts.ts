@@ -45,6 +45,8 @@ export interface OutcomeBody {
   readonly identity?: string
   /** Epoch under which it was admitted: what was begun before a reset is no evidence after it */
   readonly trust_epoch: number
+  /** It went by a yes to a call before it, and says nothing new */
+  readonly repeats?: true
 }
 
 export interface QuarantineBody {
@@ -123,11 +125,12 @@ const isForDeed = ({ failure }: Pick<QuarantineBody, 'failure'>): boolean => fai
 
 /** Whether a good call speaks for the tool as it is accepted now, whatever other code did. */
 export const isEvidence = (
-  { subject, identity, trust_epoch }: OutcomeBody,
+  { subject, identity, trust_epoch, repeats }: OutcomeBody,
   { epoch }: Pick<TrustRecord, 'epoch'>,
   accepted: AcceptedSurface | null,
 ): boolean =>
   trust_epoch === epoch &&
+  repeats !== true &&
   (identity === undefined || accepted === null || identity === identityOf(accepted, subject))
 
 /** A surface as it is looked up. */

@@ -7,7 +7,7 @@ import type { Admission, Asker, Proposal, Turn, Waiting } from '../schema/govern
 import { isStill } from './decide.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
 import { askingOf, isStillSo, turnOnYes } from './turn-of-call.ts'
-import type { ApprovalAnswer, CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
+import type { ApprovalAnswer, CallEquipment, Ended, GovernPorts, Told, Yes } from './ports.ts'
 import { canonical, expectAccepted, expectReadAlike, expectValid, expectYes, invalid } from './expect.ts'
 import { denied, refusedAtBoundary, unseen } from './refusal.ts'
 import { refuse } from './refuse.ts'
@@ -181,18 +181,19 @@ class Passage implements Told {
     if (!answer.granted && answer.by === null) this.#waiting.signal.throwIfAborted()
     // The question was one of a policy that does not hold any more: what holds now decides, from the beginning.
     if (ports.policyVersion(server.name) !== policyVersion) return this.propose()
-    if (answer.granted) return this.#permit(decided, answer.approval) // in this turn: a no finds the yes, or its permit
+    if (answer.granted) return this.#permit(decided, answer) // in this turn: a no finds the yes, or its permit
     return expectYes(answer, proposal, standing.identity, ports.registry)
   }
 
-  #permit(decided: Decided, approval: string | null): null {
+  #permit(decided: Decided, yes: Yes | null): null {
     const proposal = this.#proposal
     const { permits, permitTtlMs, foresee, recorder } = this.#ports
 
     // 7. permit: bound to all of it, for one use, for a short time.
-    const permit = permits.issue(bindingOf(proposal, decided, approval), permitTtlMs(proposal.server.name))
+    const binding = bindingOf(proposal, decided, yes?.approval ?? null)
+    const permit = permits.issue(binding, permitTtlMs(proposal.server.name))
     const ask = leaseAskOf(proposal, decided, permit)
-    this.#permitted = { decided, permit, ask }
+    this.#permitted = { decided, permit, ask, repeats: yes?.repeats === true }
 
     // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
     recorder.intent(intentOf(proposal, this.#permitted, foresee(ask)), this)

@@ -30,4 +30,6 @@ export interface Permitted {
   readonly decided: Decided
   readonly permit: Permit
   readonly ask: LeaseAsk
+  /** The yes that it goes by was said of a call before it */
+  readonly repeats: boolean
 }

@@ -86,6 +86,8 @@ export type ApprovalAnswer =
       readonly approval: string
       readonly scope: 'once' | 'session' | 'policy'
       readonly by: string
+      /** It was said of a call before this one, which this one is made like */
+      readonly repeats?: true
     }
   | {
       readonly granted: false
@@ -93,6 +95,9 @@ export type ApprovalAnswer =
       readonly reason: string
       readonly isTimeout: boolean
     }
+
+/** An approval that stands. */
+export type Yes = Extract<ApprovalAnswer, { granted: true }>
 
 export interface Approver {
   /** Resolves at once where an approval stands already, or where nobody could be asked */
@@ -134,6 +139,7 @@ export interface Ended {
     | 'permit'
     | 'intent'
     | 'trustEpoch'
+    | 'repeats'
     | 'target'
   >
   readonly outcome: Outcome

@@ -58,7 +58,7 @@ function endOf(proposal: Proposal, permitted: Permitted, intent: number, { messa
   const [server, trustEpoch, { target }] = [proposal.server.name, decided.trust.epoch, decided.about]
   const { identity } = permit.binding
   const of = { call, server, kind, subject, identity, principal }
-  const admission = { ...of, permit: permit.id, intent, trustEpoch, target }
+  const admission = { ...of, permit: permit.id, intent, trustEpoch, repeats: false, target }
   const detail = `it was never sent: ${message}`
   return { admission, outcome: { kind: 'cancelled', durationMs: 0, bytes: null, detail }, used: null }
 }

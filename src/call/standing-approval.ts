@@ -38,4 +38,5 @@ export const yesBy = ({ id, scope, by }: StandingApproval): ApprovalAnswer => ({
   approval: id,
   scope,
   by,
+  repeats: true,
 })

@@ -49,6 +49,8 @@ export interface Admission {
   readonly approval: string | null
   readonly policyVersion: string
   readonly trustEpoch: number
+  /** It goes by a yes to a call before it: that it is good says nothing new of its tool */
+  readonly repeats: boolean
   readonly principal: string
   readonly peer: Peer
   /** What its records say of it; one object for many calls */

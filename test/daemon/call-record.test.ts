@@ -97,6 +97,7 @@ const admission: Admission = {
   approval: null,
   policyVersion: 'v1',
   trustEpoch: 0,
+  repeats: false,
   principal: '1000',
   peer: target.peer,
   target,

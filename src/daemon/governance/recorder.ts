@@ -105,16 +105,17 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
   /** As `intent`. */
   outcome({ admission, outcome, used }: Ended, told: Told): void {
     const { call, permit, intent, target, server, kind, subject, identity, principal, trustEpoch } = admission
+    const again = admission.repeats ? { repeats: true } : null
     const { detail } = outcome
     const redactor = behind(this.#options.confided.of(server, principal), this.#options.redactor)
     const why = detail === null ? noDetail : this.#words('detail', detail, redactor)
     const [of, also] = [this.#common(target, () => target), this.#members(used)]
     const rest = of.text + why.text + also.text
-    const text = `,"call":"${call}","intent":${intent},"permit":"${permit}","outcome":"${outcome.kind}","duration_ms":${toTheMicrosecond(outcome.durationMs)}${rest}`
+    const text = `,"call":"${call}","intent":${intent},"permit":"${permit}","outcome":"${outcome.kind}","duration_ms":${toTheMicrosecond(outcome.durationMs)}${again === null ? '' : ',"repeats":true'}${rest}`
     const hits = of.hits + why.hits + also.hits
     const said: unknown =
       hits === 0
-        ? { call, server, kind, subject, identity, outcome: outcome.kind, trust_epoch: trustEpoch }
+        ? { call, server, kind, subject, identity, outcome: outcome.kind, trust_epoch: trustEpoch, ...again }
         : bodyOf(text)
     this.#add({ type: 'call.outcome', said, told }, { text, hits }, ',"response":', outcome.bytes, redactor)
   }

@@ -332,6 +332,23 @@ describe('what stood on a tool', () => {
     expect(again.all.governed.governance.approvals.standing()).toEqual([])
   })
 
+  test('earns trust once by a yes, however often the call that it was said of is made', async () => {
+    await using state = await tempDir()
+    {
+      await using at = await stage({ rules, state: state.path })
+      await approved(at, 'policy')
+      for (let n = 0; n < 11; n++) await at.call('echo')
+      await eventually(() => at.records('call.outcome').length === 12)
+      expect(at.records('call.outcome').map(({ repeats }) => repeats ?? false)).toEqual([
+        false,
+        ...Array.from({ length: 11 }, () => true),
+      ])
+      expect(at.all.governed.governance.ledger.trust('fixture', 'echo').evidence).toBe(1)
+    }
+    await using again = await stage({ rules, state: state.path })
+    expect(again.all.governed.governance.ledger.trust('fixture', 'echo').evidence).toBe(1)
+  })
+
   test('ends with its session, where it was approved for one, and with the daemon', async () => {
     await using state = await tempDir()
     {
