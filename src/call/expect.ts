@@ -5,7 +5,7 @@ import { latin1, unicode } from '../lib/one-way.ts'
 import { canonicalize, NotCanonical } from './canonical.ts'
 import { type Inexact, inexactNumber, misjudged } from './inexact.ts'
 import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
-import { denied, refusals } from './refusal.ts'
+import { denied, heldBeforeAsking, refusals } from './refusal.ts'
 
 /** What is said in a proposal. */
 export type Said = Pick<Proposal, 'server' | 'kind' | 'subject' | 'arguments' | 'bytes' | 'principal'>
@@ -70,6 +70,18 @@ export function expectReadAlike(proposal: Said): void {
   const { kind, bytes } = proposal
   const number = kind === 'tool' ? inexactArgument(bytes, inexactNumber) : inexactNumber(bytes)
   if (number !== null) expectValid(notExact(number, 'who approves it could read another number'), proposal)
+}
+
+/** Nobody is asked about what would be refused whatever was said. */
+export function expectAskable(
+  proposal: Proposal,
+  { identity }: { readonly identity: string },
+  registry: Pick<GovernPorts['registry'], 'hold'>,
+): void {
+  expectReadAlike(proposal)
+  const { server, subject, lineage } = proposal
+  const hold = registry.hold(server.name, subject, lineage)
+  if (hold !== null) throw heldBeforeAsking(proposal, identity, hold)
 }
 
 const notExact = ({ written, read }: Inexact, so: string): string =>

@@ -8,7 +8,7 @@ import { isStill } from './decide.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
 import { askingOf, isStillSo, turnOnYes } from './turn-of-call.ts'
 import type { ApprovalAnswer, CallEquipment, Ended, GovernPorts, Told, Yes } from './ports.ts'
-import { canonical, expectAccepted, expectReadAlike, expectValid, expectYes, invalid } from './expect.ts'
+import { canonical, expectAccepted, expectAskable, expectValid, expectYes, invalid } from './expect.ts'
 import { denied, refusedAtBoundary, unseen } from './refusal.ts'
 import { refuse } from './refuse.ts'
 import { isAsItWas } from './trust.ts'
@@ -152,7 +152,7 @@ class Passage implements Told {
     const [proposal, ports, waiting] = [this.#proposal, this.#ports, this.#waiting]
 
     // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
-    expectReadAlike(proposal)
+    expectAskable(proposal, decided.proposed.standing, ports.registry)
     const asking = askingOf(waiting, () => this.#endTurn())
     const given = await ports.approver.ask(questionOf(proposal, decided, reason), asking)
     if (!given.granted) return this.#recordApproval(decided, given)

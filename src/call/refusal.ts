@@ -55,6 +55,21 @@ export function refusedAtBoundary(
   )
 }
 
+/** The same, of what is known before its permit. */
+export const heldBeforeAsking = (
+  { server, subject }: { readonly server: Pick<Proposal['server'], 'name'>; readonly subject: string },
+  identity: string,
+  hold: string,
+): SallyportError =>
+  new SallyportError(
+    'ERR_PERMIT_REFUSED',
+    `nobody was asked about ${identity}: checkpoint: ${standsOn(hold)}; nothing was sent`,
+    { check: 'checkpoint', server: server.name, tool: subject },
+  )
+
+const standsOn = (hold: string): string =>
+  `the hold ${hold} stands on it, which an operator ends with sallyport release ${hold}`
+
 function whyFailed(check: PermitCheck, { standing, outside, hold }: Obstacle): string {
   const otherwise = standing === null || standing.state === 'accepted' ? null : standing.reason
   switch (check) {
@@ -75,7 +90,7 @@ function whyFailed(check: PermitCheck, { standing, outside, hold }: Obstacle): s
     case 'trust':
       return 'the tool has lost the trust, or the rules have changed, under which it was issued'
     case 'checkpoint':
-      return `the hold ${hold ?? ''} stands on it, which an operator ends with sallyport release ${hold ?? ''}`
+      return standsOn(hold ?? '')
   }
 }
 

@@ -480,6 +480,16 @@ test('a call whose tool changed while it was decided is told so, and what mends 
   })
 })
 
+test('nobody is asked about a call that a hold stands on', async () => {
+  Object.assign(world, { action: 'ask', answer: granted, hold: 'audit' })
+  await expect(run()).rejects.toMatchObject({
+    code: 'ERR_PERMIT_REFUSED',
+    message:
+      'nobody was asked about files/read_file@1#1: checkpoint: the hold audit stands on it, which an operator ends with sallyport release audit; nothing was sent',
+  })
+  expect(records.map(({ type, body }) => [type, body['check']])).toEqual([['call.denied', 'checkpoint']])
+})
+
 describe('nothing is sent when', () => {
   test.each(refused)('%s: %s', async (_title, code, change, proposed) => {
     Object.assign(world, change)
