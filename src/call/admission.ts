@@ -22,7 +22,7 @@ export function questionOf(
     bytesDigest,
     policyVersion,
     trustEpoch: trust.epoch,
-    repeatDigest: repeatDigest(proposal.bytes, proposal.evidence),
+    repeatDigest: repeatDigest(proposal),
     reason,
     text: withBeside(text, proposal),
   }

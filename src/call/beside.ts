@@ -19,23 +19,30 @@ const usual = { text: 64, capabilities: 512 } as const
 /** A member that is longer is shown as it is written: to find its form takes long, and whoever reads it has time */
 const longestRead = 65_536
 
+/** Where a session says its call's lineage; of a control request, which says it by itself, it is shown there, too */
+const lineageKey = 'sallyport/lineage'
+
 type Kind = 'tool' | 'method'
 
+interface Asked {
+  readonly kind: Kind
+  /** The text of its params as it is recorded, without a person's answers */
+  readonly evidence: string
+  readonly lineage: string | null
+}
+
 /** Gives what whoever is asked about a call reads of it: its arguments in canonical form, and what else it says to its server. */
-export const withBeside =
-  (text: string, { kind, evidence }: { readonly kind: Kind; readonly evidence: string }) =>
-  (): string => {
-    const beside = besideArguments(kind, evidence)
-    return beside === null ? text : `${text} and beside it ${beside}`
-  }
+export const withBeside = (text: string, asked: Asked) => (): string => {
+  const beside = besideArguments(asked)
+  return beside === null ? text : `${text} and beside it ${beside}`
+}
 
 /**
  * The other members of a call's params, in canonical form, or as they are written where there is none or they are long; null where
- * there are none. `evidence` is the text of its params as it is recorded, without a person's answers. Left out is what each request of
- * the later era says of its host, where it is no more than that. Of a request other than of a tool all is its arguments, unless it is a
- * subscription that is asked about thing by thing.
+ * there are none. Left out is what each request of the later era says of its host, where it is no more than that. Of a request other
+ * than of a tool all is its arguments, unless it is a subscription that is asked about thing by thing.
  */
-export function besideArguments(kind: Kind, evidence: string): string | null {
+export function besideArguments({ kind, evidence, lineage }: Asked): string | null {
   const text = latin1(evidence)
   const all = members(text, 0, text.length)
   if (kind === 'method' && !all.some(({ key }) => told.method.has(key))) return null
@@ -49,6 +56,9 @@ export function besideArguments(kind: Kind, evidence: string): string | null {
     const shown = key === '_meta' && isObject(value) ? unusualIn(value) : value
     if (shown !== undefined) put(left, key, shown)
   }
+  const meta = left['_meta']
+  if (lineage !== null && (meta === undefined || isObject(meta)))
+    put(left, '_meta', { ...meta, [lineageKey]: lineage })
   if (Object.keys(left).length === 0) return null
   if (isLong) return stringifyRaw(asWritten(left))
   try {

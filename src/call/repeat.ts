@@ -1,4 +1,4 @@
-// Whether a call is made again: all that its server reads is the same, byte for byte, but for the token that counts requests.
+// Whether a call is made again: its lineage and all that its server reads are the same, byte for byte, but for the token that counts requests.
 import { members } from '../lib/json-scan.ts'
 import { latin1, unicode } from '../lib/one-way.ts'
 import { digestOf, sentDigest } from './canonical.ts'
@@ -8,8 +8,22 @@ const looksInside: ReadonlySet<string> = new Set([meta])
 /** A number, or a name too short to say anything */
 const countingToken = /^(?:\d{1,16}|"[\w-]{1,64}")$/
 
-/** SHA-256 of a request's params as they will be sent, with an empty `_meta.progressToken` in the place of one that only counts. */
-export function repeatDigest(params: string, evidence = params): string {
+/** What of a call is the same where it is made again. */
+export interface Repeatable {
+  /** Its params as they will be sent */
+  readonly bytes: string
+  /** The same as they are recorded, without a person's answers */
+  readonly evidence: string
+  readonly lineage: string | null
+}
+
+/** SHA-256 over what is the same; of its params with an empty `_meta.progressToken` in the place of one that only counts. */
+export function repeatDigest({ bytes, evidence, lineage }: Repeatable): string {
+  const digest = digestOfParams(bytes, evidence)
+  return lineage === null ? digest : digestOf(`${digest} of ${lineage}`)
+}
+
+function digestOfParams(params: string, evidence: string): string {
   if (params !== evidence) return sentDigest(params, evidence) // whose answers are its own
   const text = latin1(params)
   const token = members(text, 0, text.length, { inside: looksInside })

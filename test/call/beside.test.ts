@@ -39,7 +39,7 @@ test.each([
     '{"größe":"ü","inputResponses":"[not recorded]"}',
   ],
 ])('beside the arguments of %s: %j', (evidence, beside) => {
-  expect(besideArguments('tool', evidence)).toBe(beside)
+  expect(besideArguments({ kind: 'tool', evidence, lineage: null })).toBe(beside)
 })
 
 test.each([
@@ -50,13 +50,22 @@ test.each([
   ],
   ['{"notifications":{"resourceSubscriptions":["a"]}}', null],
 ])('beside the things that are asked about in %s: %j', (evidence, beside) => {
-  expect(besideArguments('method', evidence)).toBe(beside)
+  expect(besideArguments({ kind: 'method', evidence, lineage: null })).toBe(beside)
+})
+
+test.each([
+  ['{"name":"x"}', '{"_meta":{"sallyport/lineage":"build-1"}}'],
+  ['{"name":"x","_meta":{"a":1}}', '{"_meta":{"a":1,"sallyport/lineage":"build-1"}}'],
+  ['{"name":"x","_meta":{"sallyport/lineage":"build-1"}}', '{"_meta":{"sallyport/lineage":"build-1"}}'],
+])('the lineage of a call is shown wherever it was said: %s', (evidence, beside) => {
+  expect(besideArguments({ kind: 'tool', evidence, lineage: 'build-1' })).toBe(beside)
 })
 
 test('what is long is shown as it is written', () => {
   const long = `[${'9007199254740993,'.repeat(10_000)}1]`
   const meta = `{"a":1.0,"b":${long}}`
-  const said = besideArguments('tool', `{"name":"x","_meta":${meta},"z":"\\u0064"}`)
+  const evidence = `{"name":"x","_meta":${meta},"z":"\\u0064"}`
+  const said = besideArguments({ kind: 'tool', evidence, lineage: null })
   expect(said === `{"_meta":${meta},"z":"d"}`).toBe(true) // which is too long to be shown where it fails
 })
 

@@ -1,8 +1,11 @@
 // A call is made again where everything its server reads is the same; hosts count their requests in one member.
 import { expect, test } from 'vitest'
-import { repeatDigest } from '../../src/call/repeat.ts'
+import { repeatDigest as digest } from '../../src/call/repeat.ts'
 
 const params = (meta: string): string => `{"name":"é","arguments":{"a":1},"_meta":{${meta}}}`
+
+const repeatDigest = (bytes: string, evidence = bytes, lineage: string | null = null): string =>
+  digest({ bytes, evidence, lineage })
 
 test.each([
   ['a number', '1', '2'],
@@ -41,8 +44,13 @@ test('params that are nothing but empty have a digest, too', () => {
 test('a call with a person’s answers is what was answered, whatever its token, and keeps them out of a plain digest', () => {
   const bytes = `{"name":"ask","inputResponses":{"a":"secret"},"_meta":{"progressToken":1}}`
   const evidence = bytes.replace('secret', '[withheld]')
-  const digest = repeatDigest(bytes, evidence)
-  expect(repeatDigest(bytes.replace('secret', 'other!'), evidence)).not.toBe(digest)
-  expect(repeatDigest(bytes)).not.toBe(digest)
-  expect(digest).not.toBe(repeatDigest(evidence))
+  const answered = repeatDigest(bytes, evidence)
+  expect(repeatDigest(bytes.replace('secret', 'other!'), evidence)).not.toBe(answered)
+  expect(repeatDigest(bytes)).not.toBe(answered)
+  expect(answered).not.toBe(repeatDigest(evidence))
+})
+
+test('a call of another lineage is another call', () => {
+  const of = (lineage: string | null): string => repeatDigest('{"name":"a"}', undefined, lineage)
+  expect(new Set([of(null), of(''), of('a'), of('b')]).size).toBe(4)
 })

@@ -461,3 +461,24 @@ describe('what a host says at length', () => {
     expect(Math.max(...events.lines.map((line) => line.length))).toBeLessThan(20_000)
   })
 })
+
+test('a yes to more than one call is for those of the lineage that was shown', async () => {
+  await using watch = await watching(at.client, yes(at.client, 'policy'))
+  const call = (lineage?: string): Promise<unknown> =>
+    host.call('tools/call', {
+      server: 'asked',
+      tool: 'echo',
+      arguments: { path: 'of a lineage' },
+      ...(lineage === undefined ? {} : { lineage }),
+    })
+  await call('build-1')
+  await call('build-1')
+  await call('build-2')
+  await call()
+  await call()
+  expect(watch.asked.map(({ text }) => text)).toEqual([
+    '{"path":"of a lineage"} and beside it {"_meta":{"sallyport/lineage":"build-1"}}',
+    '{"path":"of a lineage"} and beside it {"_meta":{"sallyport/lineage":"build-2"}}',
+    '{"path":"of a lineage"}',
+  ])
+})

@@ -74,14 +74,18 @@ export async function explain(
   const stands =
     decision.action !== 'ask' || standing.state !== 'accepted' || judged.verdict === 'refuse'
       ? null
-      : standingFor(governance, request, {
-          identity: standing.identity,
-          argumentsDigest: digestOf(canonical(request)),
-          principal,
-          session: own?.id ?? '', // a control call's session is its instance
-          policyVersion: policyVersionOf(policy.settings, server.name),
-          trustEpoch: trust.epoch,
-        })
+      : standingFor(
+          governance,
+          { ...request, lineage },
+          {
+            identity: standing.identity,
+            argumentsDigest: digestOf(canonical(request)),
+            principal,
+            session: own?.id ?? '', // a control call's session is its instance
+            policyVersion: policyVersionOf(policy.settings, server.name),
+            trustEpoch: trust.epoch,
+          },
+        )
   const steps: ExplainedStep[] = [
     serverStep(governance, server, down),
     acceptanceStep(governance, server, standing),
@@ -116,12 +120,15 @@ export async function explain(
 /** A control call is worded for the era of its server, which is known once that is up: either wording is held against what stands. */
 function standingFor(
   { approvals }: Governance,
-  { kind, bytes }: Pick<Said, 'kind' | 'bytes'>,
+  { kind, bytes, lineage }: Pick<Said, 'kind' | 'bytes'> & Pick<Asked, 'lineage'>,
   question: Omit<Parameters<typeof approvals.covering>[0], 'repeatDigest'>,
 ): StandingApproval | null {
   const wordings = kind === 'tool' ? [bytes, inModernDress(bytes)] : [bytes]
   const found = wordings.map((params) =>
-    approvals.covering({ ...question, repeatDigest: repeatDigest(params) }),
+    approvals.covering({
+      ...question,
+      repeatDigest: repeatDigest({ bytes: params, evidence: params, lineage }),
+    }),
   )
   return found.find((approval) => approval !== null) ?? null
 }
