@@ -37,6 +37,14 @@ test('no depth of what is said is too much', () => {
   expect(inner).toBe(1)
 })
 
+test('what stands beside such a key is read as it is everywhere', () => {
+  const values =
+    '{"\\u0061" : [ ] ,"b":[1.5e3,-0,1e400,true,false,null,"","\\n","long enough to be no copy",{}, [[1],2]],\t"__proto__":{"c" :-1.25E-2}}'
+  expect(parseJson(values)).toEqual(JSON.parse(values))
+  expect(Object.is((parseJson(values) as { b: number[] }).b[1], -0)).toBe(true)
+  expect(Object.keys(parseJson(values) as object)).toEqual(['a', 'b', '__proto__'])
+})
+
 test('what is no JSON is none, however it is escaped', () => {
   for (const text of ['', '\\', '"\\', '"\\"', '{"\\u0061":1', '{"\\x":1}', '{"a\\":1}', '{"\\u0061"\\:1}'])
     expect(() => parseJson(text), text).toThrow(SyntaxError)
