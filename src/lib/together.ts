@@ -42,7 +42,7 @@ export class Together {
     const waiting = this.#waiting
     const place = waiting.length
     waiting[place] = step // `push` would be a call
-    this.#whose[place] = whose
+    if (this.#turnMs !== Infinity) this.#whose[place] = whose // or none is ever left
     if (place === 0) queueMicrotask(() => this.#isLeft || this.#take(this.#turnMs))
   }
 
@@ -55,13 +55,13 @@ export class Together {
     const [waiting, whose] = [this.#waiting, this.#whose]
     this.#waiting = []
     this.#whose = []
-    const isOver = forMs === Infinity ? never : clockOf(forMs)
+    const time = forMs === Infinity ? null : new Time(forMs)
     const failures = new Failures(this.#failed)
     let taken = 0
     if (this.#left.size === 0)
-      while (taken < waiting.length && !isOver()) failures.of(waiting[taken++] as Step)
+      while (taken < waiting.length && !isOver(time)) failures.of(waiting[taken++] as Step)
     for (; taken < waiting.length; taken++) this.#queue(waiting[taken] as Step, whose[taken])
-    while (this.#left.size > 0 && !isOver()) failures.of(this.#next())
+    while (this.#left.size > 0 && !isOver(time)) failures.of(this.#next())
     if (this.#left.size === 0) this.#begin() // or who is gone would be kept until there is another round
     if (this.#left.size > 0 && !this.#isLeft) {
       this.#isLeft = true
@@ -107,27 +107,38 @@ export class Together {
   }
 }
 
-const never = (): boolean => false
 const taken: Step = () => undefined
 /** Places of steps that are taken, beyond which those are cut off that are more than half of a queue */
 const mostTaken = 64
 
 /** Asked before each step: whether the steps have had their time. */
-function clockOf(forMs: number): () => boolean {
-  let lookedMs = performance.now()
-  const endMs = lookedMs + forMs
-  let unseen = 0
-  let look = 1
-  let isOver = false
-  return () => {
-    if (isOver || unseen++ < look) return isOver
+class Time {
+  readonly #endMs: number
+  #lookedMs: number
+  #unseen = 0
+  #look = 1
+  #isOver = false
+
+  constructor(forMs: number) {
+    this.#lookedMs = performance.now()
+    this.#endMs = this.#lookedMs + forMs
+  }
+
+  isOver(): boolean {
+    return this.#isOver || (this.#unseen++ >= this.#look && this.#looked())
+  }
+
+  #looked(): boolean {
     const nowMs = performance.now()
-    look = nowMs - lookedMs > dearMs ? 1 : stepsALook
-    unseen = 1
-    lookedMs = nowMs
-    return (isOver = nowMs >= endMs)
+    this.#look = nowMs - this.#lookedMs > dearMs ? 1 : stepsALook
+    this.#unseen = 1
+    this.#lookedMs = nowMs
+    return (this.#isOver = nowMs >= this.#endMs)
   }
 }
+
+/** Without a time they have all there is. */
+const isOver = (time: Time | null): boolean => time !== null && time.isOver()
 
 /** What is told of steps that throw: each at once, or the first when all are taken. */
 class Failures {
