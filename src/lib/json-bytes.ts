@@ -44,9 +44,9 @@ export class Piece {
     this.#rest = Uint8Array.from(bytes.subarray(this.#words.length * wordBytes))
   }
 
-  /** Whether they stand at that offset. */
-  isAt(view: DataView, at: number): boolean {
-    if (at < 0 || at + this.length > view.byteLength) return false
+  /** Whether they stand at that offset, before `end`. */
+  isAt(view: DataView, at: number, end: number): boolean {
+    if (at < 0 || at + this.length > end) return false
     const [words, rest] = [this.#words, this.#rest]
     let here = at
     for (let n = 0; n < words.length; n++, here += wordBytes)

@@ -73,7 +73,10 @@ test('a piece stands where all of its bytes do, and nowhere beyond the end', () 
         from >= 0 &&
         from <= bytes.length &&
         bytes.subarray(from, from + piece.length).toString('latin1') === sought
-      expect([at, all.length].map((from) => piece.isAt(view, from))).toEqual([isThere(at), true])
+      expect([at, all.length].map((from) => piece.isAt(view, from, view.byteLength))).toEqual([
+        isThere(at),
+        true,
+      ])
     }),
     { numRuns: 1000 },
   )

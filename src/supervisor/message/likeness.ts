@@ -70,7 +70,7 @@ export class Likeness {
     const { pieces, keys, before, behind, method } = mould
     const last = pieces[keys.length] ?? nothing
     const view = viewOf(bytes)
-    if (end - last.length < start || !last.isAt(view, end - last.length)) return null
+    if (end - last.length < start || !last.isAt(view, end - last.length, end)) return null
     const inner = mould.room.slice() // as long as it will be
     let found = 0
     let idSpan: Member | null = null
@@ -78,7 +78,7 @@ export class Likeness {
     bound(false) // so short a text can't have more parts than are read
     for (let n = 0; n < keys.length; n++) {
       const piece = pieces[n] ?? nothing
-      if (!piece.isAt(view, at)) return null
+      if (!piece.isAt(view, at, end)) return null
       at += piece.length
       const key = keys[n] ?? null
       const value = at
