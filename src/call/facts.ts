@@ -1,6 +1,6 @@
 // The facts that a ledger is made of, as the journal holds them; only these change what may be called.
 import type { Proposal } from '../schema/governor.ts'
-import { type AcceptedSurface, type AcceptedTool, identityOf } from './declaration.ts'
+import { type AcceptedSurface, type AcceptedTool } from './declaration.ts'
 import type { TrustRecord, Violation } from './trust.ts'
 
 /** A fact, as the journal holds it; the daemon's tests hold writer and reader together. */
@@ -128,10 +128,11 @@ export const isEvidence = (
   { subject, identity, trust_epoch, repeats }: OutcomeBody,
   { epoch }: Pick<TrustRecord, 'epoch'>,
   accepted: AcceptedSurface | null,
+  known: { identity(accepted: AcceptedSurface, tool: string): string },
 ): boolean =>
   trust_epoch === epoch &&
   repeats !== true &&
-  (identity === undefined || accepted === null || identity === identityOf(accepted, subject))
+  (identity === undefined || accepted === null || identity === known.identity(accepted, subject))
 
 /** A surface as it is looked up. */
 export const unfold = (body: AcceptedBody): AcceptedSurface => ({

@@ -90,7 +90,7 @@ export class Ledger {
       case 'call.outcome':
         if (fact.body.outcome === 'result' && fact.body.kind === 'tool')
           this.#update(fact.body.server, fact.body.subject, (it) =>
-            isEvidence(fact.body, it, this.accepted(fact.body.server))
+            isEvidence(fact.body, it, this.accepted(fact.body.server), this.#standings)
               ? afterSuccess(it, this.#thresholds)
               : it,
           )

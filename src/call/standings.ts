@@ -4,9 +4,19 @@ import { type AcceptedSurface, type AcceptedTool, identityOf } from './declarati
 import { isSameServer, type Live, whatOf } from './live.ts'
 import type { Standing } from './ports.ts'
 
+type AcceptedStanding = Standing & { readonly state: 'accepted'; readonly tool: AcceptedTool }
+
+interface Last {
+  readonly surface: AcceptedSurface
+  readonly subject: string
+  readonly standing: AcceptedStanding
+}
+
 /** Keeps them for as long as their acceptance is kept. */
 export class Standings {
-  readonly #known = new WeakMap<AcceptedSurface, Map<string, Standing>>()
+  readonly #known = new WeakMap<AcceptedSurface, Map<string, AcceptedStanding>>()
+  /** The one that was asked for last: each call asks three times */
+  #last: Last | null = null
 
   /** `live` is null where no instance is named: then what was accepted is what there is to go by. */
   of(accepted: AcceptedSurface, live: Live | null, kind: Proposal['kind'], subject: string): Standing {
@@ -18,8 +28,8 @@ export class Standings {
         reason: `${server} is ${whatOf(live)}, accepted was ${whatOf(accepted)}; ${mend}`,
       }
     if (kind === 'method') return ofMethod(accepted, live, subject, mend)
-    const tool = accepted.tools.get(subject)
-    if (tool === undefined) {
+    const standing = this.#ofTool(accepted, subject)
+    if (standing === null) {
       if (live?.digests.has(subject) === true)
         return { state: 'unaccepted', reason: `${server} lists ${subject}, which was not accepted; ${mend}` }
       const why = live?.unreadable.get(subject)
@@ -33,7 +43,7 @@ export class Standings {
       const reason = `${server} has no tool of that name${among} see sallyport tools ${server}`
       return { state: 'unknown', reason }
     }
-    if (live !== null && live.digests.get(subject) !== tool.surfaceDigest) {
+    if (live !== null && live.digests.get(subject) !== standing.tool.surfaceDigest) {
       if (!live.digests.has(subject))
         return {
           state: 'unknown',
@@ -46,19 +56,35 @@ export class Standings {
         reason: `${server} lists ${subject} otherwise than when it was accepted; ${mend}`,
       }
     }
-    return this.#ofTool(accepted, subject, tool)
-  }
-
-  #ofTool(surface: AcceptedSurface, subject: string, tool: AcceptedTool): Standing {
-    const ofSurface = this.#known.get(surface) ?? new Map<string, Standing>()
-    const known = ofSurface.get(subject)
-    if (known !== undefined) return known
-    const { declarationVersion } = surface
-    const identity = identityOf(surface, subject)
-    const standing: Standing = Object.freeze({ state: 'accepted', identity, declarationVersion, tool })
-    this.#known.set(surface, ofSurface.set(subject, standing))
     return standing
   }
+
+  /** The same text for as long as the acceptance is kept: to compare it with itself takes no time. */
+  identity(accepted: AcceptedSurface, tool: string): string {
+    return this.#ofTool(accepted, tool)?.identity ?? identityOf(accepted, tool)
+  }
+
+  /** Null where no such tool was accepted. */
+  #ofTool(surface: AcceptedSurface, subject: string): AcceptedStanding | null {
+    if (this.#last?.surface === surface && this.#last.subject === subject) return this.#last.standing
+    const tool = surface.tools.get(subject)
+    if (tool === undefined) return null
+    const ofSurface = this.#known.get(surface) ?? new Map<string, AcceptedStanding>()
+    const known = ofSurface.get(subject) ?? acceptedAs(surface, subject, tool)
+    this.#known.set(surface, ofSurface.set(subject, known))
+    this.#last = { surface, subject, standing: known }
+    return known
+  }
+}
+
+const acceptedAs = (surface: AcceptedSurface, subject: string, tool: AcceptedTool): AcceptedStanding => {
+  const identity = identityOf(surface, subject)
+  return Object.freeze({
+    state: 'accepted',
+    identity,
+    declarationVersion: surface.declarationVersion,
+    tool,
+  })
 }
 
 function ofMethod(accepted: AcceptedSurface, live: Live | null, subject: string, mend: string): Standing {
