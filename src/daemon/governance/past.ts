@@ -48,7 +48,7 @@ export interface Applied {
 }
 
 /** A record: read back with its time, or as it is being written. */
-type Told = Pick<Durable, 'type' | 'body' | 'seq'> & { readonly at?: string | null }
+type Told = Durable & { readonly at?: string | null }
 
 /** Folds records, in order; the journal vouches that they are the daemon's own. */
 export class Past implements Foldable {
@@ -66,8 +66,7 @@ export class Past implements Foldable {
     this.ledger = ledger
   }
 
-  fold({ type, body, seq, at = null }: Told): void {
-    const atMs = at === null ? Date.now() : Date.parse(at) // one that is only being written has the present time
+  fold({ type, body, seq, at = null, atMs = at === null ? Date.now() : Date.parse(at) }: Told): void {
     if (atMs < this.#lastMs - mostSlack) this.#putBack(atMs)
     else if (atMs > this.#lastMs) this.#lastMs = atMs
     if (factTypes.has(type)) this.ledger.apply({ type, body } as Fact)

@@ -10,7 +10,7 @@ import { onePiece } from '../../lib/one-piece.ts'
 import { errnoOf } from '../../lib/missing.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import type { Journal } from '../../journal/journal.ts'
-import type { Pending, Place } from '../../journal/pending.ts'
+import type { Pending, Place, PlaceInTime } from '../../journal/pending.ts'
 import { throughDescriptor } from '../../journal/segments.ts'
 import { type Sidecar, sidecarPath } from '../../journal/sidecars.ts'
 import type { RecordType } from '../../schema/record-type.ts'
@@ -42,6 +42,8 @@ export interface RecorderOptions {
 export interface Durable extends Place {
   readonly type: string
   readonly body: unknown
+  /** When it had become so, ms since 1970; of one that was read back its own time tells */
+  readonly atMs?: number
 }
 
 /** A record that is being put together. */
@@ -238,8 +240,8 @@ class Line implements Pending {
     this.#folded = folded
   }
 
-  folded({ seq }: Place): void {
-    this.#folded({ type: this.type, body: this.#draft.said, seq })
+  folded({ seq, atMs }: PlaceInTime): void {
+    this.#folded({ type: this.type, body: this.#draft.said, seq, atMs })
   }
 
   durable(place: Place): void {
