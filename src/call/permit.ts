@@ -1,6 +1,6 @@
 // Permits: what lets one call through the boundary, once, for a short time, as it was decided and no other way.
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
-import { BriefMap } from '../lib/brief-map.ts'
+import { BriefMap, oursAlone } from '../lib/brief-map.ts'
 
 /** Everything that a permit is bound to. */
 export interface Binding {
@@ -92,7 +92,7 @@ export interface PermitView {
 /** Issues, checks and revokes permits. The table in memory is the authority: a permit that is not in it is no permit. */
 export class Permits {
   readonly #key = createSecretKey(randomBytes(32))
-  readonly #live = new BriefMap<Permit>()
+  readonly #live = new BriefMap<Permit>(oursAlone)
   readonly #now: () => number
   #counter = 0
   readonly #prefix = randomBytes(9).toString('base64url')

@@ -1,6 +1,6 @@
 // How many calls a server works on at once: whoever comes later waits, first come first served, the connections by turns.
 import { SallyportError } from '../errors.ts'
-import { BriefMap } from '../lib/brief-map.ts'
+import { BriefMap, oursAlone } from '../lib/brief-map.ts'
 import { whenLate } from '../lib/deadline.ts'
 import { Together, wholeTurnMs } from '../lib/together.ts'
 import type { Proposal, Turn, Waiting } from '../schema/governor.ts'
@@ -36,7 +36,7 @@ export const mostConcurrent = ({
 
 /** The turns at every server. Whatever lasts, as subscriptions do, is no call of a tool, and takes none. */
 export class Turns {
-  readonly #lines = new BriefMap<Line>()
+  readonly #lines = new BriefMap<Line>(oursAlone)
   /** How many calls of each principal wait */
   readonly #waiting = new Map<string, number>()
 
@@ -68,7 +68,7 @@ export class Turns {
   /** One for each process, or session where nobody says what the process can take; where each call has its own, one for each principal. */
   #lineOf(server: Bounded, { principal, session, instance }: Taker): Line {
     const process = server.maxConcurrent === null ? session : (instance ?? session)
-    const key = server.instance === 'call' ? `${server.name} ${principal}` : process
+    const key = server.instance === 'call' ? `${principal} ${server.name}` : process
     let line = this.#lines.get(key)
     if (line === undefined) this.#lines.set(key, (line = new Line(() => this.#lines.delete(key))))
     line.most = mostConcurrent(server)

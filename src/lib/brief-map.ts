@@ -11,13 +11,28 @@ interface Entry<V> {
   next: Entry<V> | null
 }
 
-/** Characters of a key that its bucket depends on, at either end */
-const significant = 24
+/** How many characters of a key its bucket depends on: each costs as much as all else of a look */
+interface Looked {
+  readonly first: number
+  readonly last: number
+}
+
+/** Keys that somebody else chose */
+const anybodys: Looked = { first: 24, last: 24 }
+/** Ids of ours, which end in what tells one from another: a counter, or letters that chance gave */
+export const oursAlone: Looked = { first: 0, last: 6 }
 
 /** What `Map` does, in no particular order. Made for at most some thousands of entries at a time. */
 export class BriefMap<V> {
   #buckets: (Entry<V> | null)[] = emptyBuckets(64)
   #size = 0
+  readonly #first: number
+  readonly #last: number
+
+  constructor({ first, last } = anybodys) {
+    this.#first = first
+    this.#last = last
+  }
 
   get size(): number {
     return this.#size
@@ -33,7 +48,7 @@ export class BriefMap<V> {
 
   set(key: string, value: V): void {
     if (this.#size >= this.#buckets.length) this.#grow()
-    const bucket = bucketOf(key, this.#buckets.length)
+    const bucket = this.#bucketOf(key)
     const first = this.#buckets[bucket] ?? null
     for (let entry = first; entry !== null; entry = entry.next) {
       if (entry.key !== key) continue
@@ -55,7 +70,7 @@ export class BriefMap<V> {
   }
 
   #remove(key: string): Entry<V> | null {
-    const bucket = bucketOf(key, this.#buckets.length)
+    const bucket = this.#bucketOf(key)
     let before: Entry<V> | null = null
     for (let entry = this.#buckets[bucket] ?? null; entry !== null; entry = entry.next) {
       if (entry.key === key) {
@@ -86,7 +101,8 @@ export class BriefMap<V> {
   }
 
   #find(key: string): Entry<V> | null {
-    let entry = this.#buckets[bucketOf(key, this.#buckets.length)] ?? null
+    if (this.#size === 0) return null
+    let entry = this.#buckets[this.#bucketOf(key)] ?? null
     while (entry !== null && entry.key !== key) entry = entry.next
     return entry
   }
@@ -95,7 +111,7 @@ export class BriefMap<V> {
     const entries = this.#entries()
     this.#buckets = emptyBuckets(this.#buckets.length * 4)
     for (const entry of entries) {
-      const bucket = bucketOf(entry.key, this.#buckets.length)
+      const bucket = this.#bucketOf(entry.key)
       entry.next = this.#buckets[bucket] ?? null
       this.#buckets[bucket] = entry
     }
@@ -107,16 +123,16 @@ export class BriefMap<V> {
       for (let entry = first; entry !== null; entry = entry.next) found.push(entry)
     return found
   }
+
+  /** FNV-1a over both ends of the key; the number of buckets is a power of two. */
+  #bucketOf(key: string): number {
+    let hash = 0x811c9dc5 ^ key.length
+    const middle = Math.min(this.#first, key.length)
+    for (let at = 0; at < middle; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
+    for (let at = Math.max(middle, key.length - this.#last); at < key.length; at++)
+      hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
+    return (hash ^ (hash >>> 15)) & (this.#buckets.length - 1)
+  }
 }
 
 const emptyBuckets = <V>(length: number): (Entry<V> | null)[] => Array.from({ length }, () => null)
-
-/** FNV-1a over both ends of the key; `length` is a power of two. */
-function bucketOf(key: string, length: number): number {
-  let hash = 0x811c9dc5 ^ key.length
-  const middle = Math.min(significant, key.length)
-  for (let at = 0; at < middle; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
-  for (let at = Math.max(middle, key.length - significant); at < key.length; at++)
-    hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
-  return (hash ^ (hash >>> 15)) & (length - 1)
-}

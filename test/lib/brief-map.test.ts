@@ -1,7 +1,7 @@
 // It is a map: whatever is done to it, it holds what Map would hold.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { BriefMap } from '../../src/lib/brief-map.ts'
+import { BriefMap, oursAlone } from '../../src/lib/brief-map.ts'
 
 const keys = fc.oneof(
   fc.integer({ min: 0, max: 400 }).map((n) => `n${n}`),
@@ -9,10 +9,13 @@ const keys = fc.oneof(
 )
 const act = fc.record({ key: keys, isSet: fc.boolean(), value: fc.integer() })
 
-test('it holds what Map would hold, after any sequence of settings and deletions', () => {
+test.each([
+  ['by anybody’s keys', undefined],
+  ['by ids of ours', oursAlone],
+])('it holds what Map would hold, after any sequence of settings and deletions, %s', (_, looked) => {
   fc.assert(
     fc.property(fc.array(act, { maxLength: 1000, size: 'max' }), (acts) => {
-      const brief = new BriefMap<number>()
+      const brief = new BriefMap<number>(looked)
       const known = new Map<string, number>()
       for (const { key, isSet, value } of acts) {
         if (isSet) brief.set(key, value)

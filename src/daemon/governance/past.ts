@@ -2,7 +2,7 @@
 import type { StandingApproval } from '../../call/standing-approval.ts'
 import type { Fact, SavedLedger } from '../../call/facts.ts'
 import type { Ledger } from '../../call/ledger.ts'
-import { BriefMap } from '../../lib/brief-map.ts'
+import { BriefMap, oursAlone } from '../../lib/brief-map.ts'
 import type { Foldable } from './keeping.ts'
 import type { Durable } from './recorder.ts'
 
@@ -54,7 +54,7 @@ type Told = Durable & { readonly at?: string | null }
 export class Past implements Foldable {
   readonly ledger: Ledger
   /** Calls with an intent and no end yet, by their id */
-  readonly #open = new BriefMap<Body>()
+  readonly #open = new BriefMap<Body>(oursAlone)
   readonly #standing = new Map<string, Stored>()
   /** Approvals of which nobody knows how much of their time is left, until their end is recorded */
   readonly #over = new Set<string>()

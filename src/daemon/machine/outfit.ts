@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
-import { BriefMap } from '../../lib/brief-map.ts'
+import { BriefMap, oursAlone } from '../../lib/brief-map.ts'
 import type { CallId, InstanceId } from '../../lib/ids.ts'
 import type { LaunchSupply, WarmSandbox } from '../../sandbox/launch.ts'
 import { credentialFolder } from '../../sandbox/spec.ts'
@@ -78,7 +78,7 @@ export class Outfit implements AsyncDisposable {
   /** Uid whose instance it is; known once it is launched, or is a call's */
   principal: string | null = null
   readonly #parts: OutfitParts
-  readonly #calls = new BriefMap<FlyingCall>()
+  readonly #calls = new BriefMap<FlyingCall>(oursAlone)
   /** Of the calls in flight, those with a lease, and how many may reach out */
   readonly #leased = new Set<FlyingCall>()
   #reaching = 0

@@ -2,7 +2,7 @@
 import type { CallEquipment, LeaseAsk } from '../../call/ports.ts'
 import { mostConcurrent } from '../../call/turns.ts'
 import { SallyportError } from '../../errors.ts'
-import { BriefMap } from '../../lib/brief-map.ts'
+import { BriefMap, oursAlone } from '../../lib/brief-map.ts'
 import { within } from '../../lib/deadline.ts'
 import { type InstanceId, newInstanceId } from '../../lib/ids.ts'
 import type { LaunchSupply, WarmSandbox } from '../../sandbox/launch.ts'
@@ -43,7 +43,7 @@ export class Outfits implements AsyncDisposable {
   readonly #parts: OutfitParts
   readonly #outfits = new Map<InstanceId, Outfit>()
   /** Call -> the outfit that it is in flight in */
-  readonly #flying = new BriefMap<Outfit>()
+  readonly #flying = new BriefMap<Outfit>(oursAlone)
   #warm: WarmOutfits | null = null
   /** Whoever waits for a process of a call to be gone */
   #gone = Promise.withResolvers<void>()
