@@ -57,7 +57,9 @@ interface Draft {
 /** Writes records; a file beside the journal is durable before the record that names it. To be disposed of before the journal. */
 export class JournalRecorder implements Recorder, AsyncDisposable {
   readonly #options: RecorderOptions
+  /** How the body of every record begins, and that of a call's own */
   readonly #opening: string
+  readonly #openingOfCall: string
   readonly #parts = new WeakMap<object, Redaction>()
   /** What is not with the journal yet, since its evidence is long */
   readonly #underWay = new Set<Promise<void>>()
@@ -66,6 +68,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
   constructor(options: RecorderOptions) {
     this.#options = options
     this.#opening = onePiece(`{"separation":"${options.separation}"`)
+    this.#openingOfCall = onePiece(`${this.#opening},"call":"`)
   }
 
   /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
@@ -75,7 +78,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const [name = '', whole = null] = Object.entries(raw)[0] ?? []
     return new Promise((durable, failed) => {
       const told = { durable, failed }
-      this.#add({ type, said, told }, { text: membersOf(text), hits }, `,"${name}":`, whole)
+      this.#add({ type, said, told }, { text: this.#opening + membersOf(text), hits }, `,"${name}":`, whole)
     })
   }
 
@@ -87,7 +90,8 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
 
   /**
    * What many calls have in common is written out, and searched for secrets, once. Ids of calls and permits, and
-   * digests, are made in this life of the daemon, of letters that need no escape.
+   * digests, are made in this life of the daemon, of letters that need no escape. Of pieces that a text is put together of
+   * each costs as much as some hundred characters.
    */
   intent(intent: Intent, told: Told): void {
     const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
@@ -98,9 +102,13 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     ]
     const from = lineage === null ? noLineage : this.#words('lineage', lineage)
     const rest = of.text + from.text + also.text
-    const text = `,"call":"${call}","permit":"${permit}","approval":${quoted(approval)},"arguments_digest":"${argumentsDigest}","bytes_digest":"${bytesDigest}"${rest}`
+    const text = `${this.#openingOfCall}${call}","permit":"${permit}${behindPermit(approval)}${argumentsDigest}","bytes_digest":"${bytesDigest}"${rest}`
     const hits = of.hits + from.hits + also.hits
-    const said: unknown = hits === 0 ? { ...about.target, call, permit } : bodyOf(text)
+    const { server, kind, subject, identity, principal, peer, trust_epoch } = about.target
+    const said: unknown =
+      hits === 0
+        ? { call, server, kind, subject, identity, principal, peer, permit, trust_epoch }
+        : bodyOf(text)
     this.#add({ type: 'call.intent', said, told }, { text, hits }, ',"request":', request)
   }
 
@@ -113,7 +121,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const why = detail === null ? noDetail : this.#words('detail', detail, redactor)
     const [of, also] = [this.#common(target, () => target), this.#members(used)]
     const rest = of.text + why.text + also.text
-    const text = `,"call":"${call}","intent":${intent},"permit":"${permit}","outcome":"${outcome.kind}","duration_ms":${toTheMicrosecond(outcome.durationMs)}${again === null ? '' : ',"repeats":true'}${rest}`
+    const text = `${this.#openingOfCall}${call}","intent":${intent},"permit":"${permit}${endedBy(outcome.kind)}${toTheMicrosecond(outcome.durationMs)}${again === null ? '' : ',"repeats":true'}${rest}`
     const hits = of.hits + why.hits + also.hits
     const said: unknown =
       hits === 0
@@ -148,7 +156,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     return this.#options.redactor.redact(JSON.stringify(value))
   }
 
-  /** `members` is the body's text without its braces, a comma before each member; `raw` comes behind `name`, or beside it. */
+  /** `body` is without its last brace; `raw` comes behind `name`, or beside it. */
   #add(
     draft: Draft,
     body: Redaction,
@@ -186,9 +194,9 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     }
   }
 
-  #append(draft: Draft, members: string): void {
+  #append(draft: Draft, body: string): void {
     const { journal, folded } = this.#options
-    journal.add(new Line(draft, `${this.#opening}${members}}`, folded))
+    journal.add(new Line(draft, `${body}}`, folded))
   }
 
   #fits(text: string): boolean {
@@ -263,12 +271,17 @@ const nothing: Redaction = { text: '', hits: 0 }
 const noLineage: Redaction = { text: ',"lineage":null', hits: 0 }
 const noDetail: Redaction = { text: ',"detail":null', hits: 0 }
 
-const quoted = (approval: string | null): string => (approval === null ? 'null' : JSON.stringify(approval))
+const behindPermit = (approval: string | null): string =>
+  approval === null
+    ? '","approval":null,"arguments_digest":"'
+    : `","approval":${JSON.stringify(approval)},"arguments_digest":"`
 
-const bodyOf = (members: string): unknown => parseJson(`{${members.slice(1)}}`)
+const endedBy = (kind: string): string =>
+  kind === 'result' ? '","outcome":"result","duration_ms":' : `","outcome":"${kind}","duration_ms":`
 
-const withHits = (members: string, hits: number): string =>
-  hits === 0 ? members : `${members},"redacted":${hits}`
+const bodyOf = (body: string): unknown => parseJson(`${body}}`)
+
+const withHits = (body: string, hits: number): string => (hits === 0 ? body : `${body},"redacted":${hits}`)
 
 /** The members of an object's text, a comma before each. */
 const membersOf = (object: string): string => (object === '{}' ? '' : `,${object.slice(1, -1)}`)
