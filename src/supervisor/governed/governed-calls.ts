@@ -272,8 +272,10 @@ export class GovernedCalls {
 
   /** The call is over, and with it the process of its own; the host may use the id again. */
   #take(key: string): Sent | undefined {
-    this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
-    this.#own.delete(key)
+    if (this.#own.size > 0) {
+      this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
+      this.#own.delete(key)
+    }
     this.#options.kept.answer(key)
     return this.#sent.take(key)
   }
