@@ -1,6 +1,7 @@
 // The one form of a call's arguments that digests, approvals and permits speak of: RFC 8785.
 import { hash, randomBytes } from 'node:crypto'
 import { decimal, WrittenNumber } from '../lib/one-way.ts'
+import { remembered } from '../lib/remembered.ts'
 
 /** Arguments that have no canonical form, with where and why. */
 export class NotCanonical extends Error {
@@ -69,7 +70,7 @@ function writeObject(value: object): string {
   let text = '{'
   for (const key of keys) {
     path.push(key)
-    text += `${text === '{' ? '' : ','}${writeText(key)}:${write(members[key])}`
+    text += `${text === '{' ? '' : ','}${writeKey(key)}${write(members[key])}`
     path.pop()
   }
   return `${text}}`
@@ -85,6 +86,9 @@ function writeText(value: string): string {
   if (!value.isWellFormed()) throw wrong('holds half of a surrogate pair')
   return JSON.stringify(value)
 }
+
+/** The same few come again with each call of a tool. */
+const writeKey = remembered((key) => `${writeText(key)}:`, 1000)
 
 /** Short, and of characters that stand for themselves in JSON: for such the quotes are all that is to be written. */
 function isPlain(text: string): boolean {
