@@ -87,22 +87,16 @@ function writeText(value: string): string {
   return JSON.stringify(value)
 }
 
-/** The same few come again with each call of a tool. */
+/** The same few come again with each call of a tool */
 const writeKey = remembered((key) => `${writeText(key)}:`, 1000)
 
 /** Short, and of characters that stand for themselves in JSON: for such the quotes are all that is to be written. */
 function isPlain(text: string): boolean {
-  if (text.length > longestPlain) return false
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char < 32 || char > 126 || char === quote || char === backslash) return false
-  }
-  return true
+  return text.length <= longestPlain && plain.test(text)
 }
 
+const plain = /^[ !#-[\]-~]*$/
 const longestPlain = 64
-const quote = 34
-const backslash = 92
 
 function wrong(what: string): NotCanonical {
   const segments = path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
