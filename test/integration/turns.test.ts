@@ -1,8 +1,9 @@
 // A thousand calls at once: none is lost, none refused, and no process has more of them at once than it is to have.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
+import { expectAftermath } from '../support/aftermath.ts'
 import { type AttachedHost, attached } from '../support/attached.ts'
 import { configOf, fixture, place, type Place, serve } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -76,6 +77,8 @@ const names = (count: number, of = 'n'): readonly string[] =>
 const answered = (name: string): object => ({ content: [{ type: 'text', text: JSON.stringify({ name }) }] })
 
 describe('20: a thousand calls at once', () => {
+  afterEach(() => expectAftermath(at, client))
+
   test.each([
     ['usual', 256],
     ['few', 10],
