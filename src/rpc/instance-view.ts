@@ -26,6 +26,7 @@ export interface InstanceView {
   readonly started_at: string | null
   /** For how long its process has run, whatever was made of the wall clock meanwhile; null without one */
   readonly up_ms: number | null
+  /** Starts that followed a loss: it had ended unasked, or its start had failed */
   readonly restarts: number
   readonly principal: string
   /** Attached sessions that it serves, where they share it; otherwise null */
@@ -33,7 +34,7 @@ export interface InstanceView {
   /** Processes that left the server's tree, as daemons do, and live: children of PID 1 beside the server; null where nobody sees */
   readonly orphans: number | null
   readonly limits: Readonly<Record<'memory' | 'pids' | 'cpu' | 'files' | 'tmp', LimitView>> | null
-  /** Why it is where it is: the last error or exit, in one line */
+  /** Why it is where it is: the last error or exit, of what was stopped why that was and how it ended; in one line */
   readonly reason: string | null
   /** In `backoff`, when it is started again by itself; else null */
   readonly next_try_at: string | null

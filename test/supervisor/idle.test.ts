@@ -136,3 +136,19 @@ test('whoever calls a server that is ended for its own fault hears which one tha
     { state: 'draining', reason: 'it closed its output' },
   ])
 })
+
+test('what was ended for want of calls, or stopped, says so, and its next start is no restart', async () => {
+  await using all = await superviseAll([serverSettings('echo.mjs', { timeouts })])
+  const view = () => all.supervisor.list(operator)[0]?.instances[0]
+  for (let round = 0; round < 2; round++) {
+    await call(all)
+    const stopped = await eventually(() => view()?.state === 'stopped' && view())
+    expect(stopped).toMatchObject({ restarts: 0, reason: 'no call for 50 ms; it exited with status 0' })
+  }
+  await all.supervisor.start(operator, 'fixture', waiting)
+  await all.supervisor.stop(operator, 'fixture', waiting)
+  expect(view()).toMatchObject({
+    restarts: 0,
+    reason: expect.stringMatching(/\w; it exited with status 0$/) as string,
+  })
+})

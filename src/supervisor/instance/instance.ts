@@ -32,7 +32,8 @@ export class Instance implements AsyncDisposable {
   #life: Life = { state: 'stopped', reason: null }
   #startedAt: Date | null = null
   #startedMs = 0
-  #starts = 0
+  #wasLost = false
+  #restarts = 0
   #limits: InstanceView['limits'] = null
   #gone: Promise<void> = Promise.resolve()
   #drained: Promise<void> = Promise.resolve()
@@ -85,7 +86,8 @@ export class Instance implements AsyncDisposable {
     this.#apply('start', { state: 'starting', launch, process: null }, null, id)
     this.#exit = null
     this.#unproven = null
-    this.#starts++
+    if (this.#wasLost) this.#restarts++
+    this.#wasLost = false
     this.#startedAt = new Date()
     this.#startedMs = performance.now()
     let finish = (): void => undefined
@@ -120,6 +122,7 @@ export class Instance implements AsyncDisposable {
   /** Runs the stop ladder and resolves when nothing is left. In a state without a process it does nothing but say so. */
   stop(reason: string): Promise<void> {
     this.#isUnwanted = true
+    this.#wasLost = false
     return this.#end(reason)
   }
 
@@ -161,7 +164,7 @@ export class Instance implements AsyncDisposable {
       pid: process?.initPid ?? null,
       started_at: this.#startedAt?.toISOString() ?? null,
       up_ms: process === null ? null : Math.round(performance.now() - this.#startedMs),
-      restarts: Math.max(0, this.#starts - 1),
+      restarts: this.#restarts,
       principal,
       sessions: null,
       limits: process === null ? null : this.#limits,
@@ -206,19 +209,24 @@ export class Instance implements AsyncDisposable {
         return this.#lose({ reason, readyMs: performance.now() - life.since, retryable: true, exit })
       case 'draining':
       case 'stopping':
-        return this.#apply('ended', { state: 'stopped', reason }, reason)
+        return this.#stopped(life.reason, reason)
     }
   }
 
   #lose(lost: Lost): void {
-    const { state } = this.#life
-    if (state === 'stopping')
-      return this.#apply('ended', { state: 'stopped', reason: lost.reason }, lost.reason)
-    if (state === 'starting' || state === 'ready') this.#settle(lost)
+    const life = this.#life
+    if (life.state === 'stopping') this.#stopped(life.reason, lost.reason)
+    else if (life.state === 'starting' || life.state === 'ready') this.#settle(lost)
+  }
+
+  #stopped(why: string, how: string): void {
+    const reason = why === how ? why : `${why}; ${how}`
+    this.#apply('ended', { state: 'stopped', reason }, reason)
   }
 
   #settle(lost: Lost): void {
     const { state } = this.#life
+    this.#wasLost = true
     const decided = this.#options.afterLoss(lost)
     // Whoever decided may have stopped it in the same turn, as a storm does: it has ended, and is marked by them.
     const aftermath = this.#life.state === state ? decided : ({ event: 'ended' } as const)
