@@ -1,6 +1,7 @@
 // Asking a person: one question, one deadline, an answer that is good for exactly what was asked.
 import { randomBytes } from 'node:crypto'
 import { SallyportError } from '../errors.ts'
+import { whenLate } from '../lib/deadline.ts'
 import type { Waiting } from '../schema/governor.ts'
 import { Given } from './given.ts'
 import { noOf, refusal } from './no.ts'
@@ -258,14 +259,14 @@ export class Approvals implements Approver {
     const id = `a-${randomBytes(12).toString('base64url')}`
     const settle = (answer: ApprovalAnswer): void => {
       if (!this.#open.delete(id)) return
-      clearTimeout(timer)
+      inTime()
       signal.removeEventListener('abort', cancelled)
       tell({ kind: 'settled', id, answer })
       resolve(answer)
     }
     const cancelled = (): void => settle(refusal(null, SallyportError.from(signal.reason).message))
     const late = `no operator answered within ${waitMs} ms (approval.wait_ms); call again once one can`
-    const timer = setTimeout(() => settle({ ...refusal(null, late), isTimeout: true }), waitMs)
+    const inTime = whenLate(waitMs, () => settle({ ...refusal(null, late), isTimeout: true }))
     signal.addEventListener('abort', cancelled)
     const { call, peer, identity, principal, session, reason, argumentsDigest, bytesDigest } = question
     const view = {

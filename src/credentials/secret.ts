@@ -1,5 +1,6 @@
 // Reads one credential now, and says what can't be a secret.
 import { SallyportError } from '../errors.ts'
+import { whenSpent } from '../lib/deadline.ts'
 import type { CredentialSource, InjectionKind } from '../schema/credentials.ts'
 import { readVariable } from './sources/env.ts'
 import { sourceFailed } from './sources/failure.ts'
@@ -30,11 +31,10 @@ export const readSecret = async (
   facts: SourceFacts,
   signal: AbortSignal,
 ): Promise<Buffer> => {
-  const given = await readSource(
-    credential,
-    source,
-    facts,
-    AbortSignal.any([signal, AbortSignal.timeout(sourceMs)]),
+  const late = new AbortController()
+  const inTime = whenSpent(sourceMs, () => late.abort())
+  const given = await readSource(credential, source, facts, AbortSignal.any([signal, late.signal])).finally(
+    inTime,
   )
   const value = given.at(-1) === 0x0a && source.kind !== 'env' ? given.subarray(0, -1) : given
   if (value.length === 0) throw sourceFailed(credential, `its ${source.kind} source is empty`)

@@ -1,6 +1,7 @@
 // Connects to one of the addresses that were judged, as a literal, so that nothing is looked up a second time.
 import { connect, isIPv6 } from 'node:net'
 import type { Socket } from 'node:net'
+import { whenLate } from '../lib/deadline.ts'
 import { Refusal } from './refusal.ts'
 
 /** A connection, and the address that took it. */
@@ -40,7 +41,7 @@ async function dialOne(host: string, port: number, ms: number, signal: AbortSign
   const onError = (error: NodeJS.ErrnoException): void =>
     reject(new Refusal(`connect-failed:${(error.code ?? 'unknown').toLowerCase()}`, 'failed'))
   const onAbort = (): void => reject(Refusal.from(signal.reason))
-  const timer = setTimeout(() => reject(new Refusal('connect-timeout', 'failed')), ms)
+  const inTime = whenLate(ms, () => reject(new Refusal('connect-timeout', 'failed')))
   signal.addEventListener('abort', onAbort, { once: true })
   socket.once('connect', resolve).once('error', onError)
   try {
@@ -50,7 +51,7 @@ async function dialOne(host: string, port: number, ms: number, signal: AbortSign
     socket.destroy()
     throw error
   } finally {
-    clearTimeout(timer)
+    inTime()
     signal.removeEventListener('abort', onAbort)
     socket.off('connect', resolve)
     socket.off('error', onError).on('error', ignored)

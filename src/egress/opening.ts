@@ -1,5 +1,6 @@
 // The first bytes of a connection, read as far as they decide something; what lies behind them waits for who is next.
 import type { Socket } from 'node:net'
+import { whenLate } from '../lib/deadline.ts'
 import { openingBytes } from './limits.ts'
 import { Refusal } from './refusal.ts'
 
@@ -71,7 +72,7 @@ export class Opening {
       settle()
     }
     const onEnd = (): void => reject(new Refusal('client-left', 'failed'))
-    const timer = setTimeout(() => reject(new Refusal(late)), ms)
+    const inTime = whenLate(ms, () => reject(new Refusal(late)))
     const settle = (): void => void socket.off('data', onData).pause()
     this.#giveUp = onEnd
     if (socket.readableEnded || socket.destroyed) onEnd()
@@ -79,7 +80,7 @@ export class Opening {
     try {
       return await promise
     } finally {
-      clearTimeout(timer)
+      inTime()
       settle()
       this.#giveUp = () => undefined
       socket.off('end', onEnd).off('close', onEnd)

@@ -4,6 +4,7 @@ import type { EgressEndpoint, EgressGrant } from '../schema/egress.ts'
 import { hostsFile } from './hosts-file.ts'
 import { dialledAddresses, judgedAddresses, resolveMs, secondFamilyMs } from './limits.ts'
 import { ownAddresses, refusedRange } from '../lib/address-ranges.ts'
+import { whenLate } from '../lib/deadline.ts'
 import { Refusal } from './refusal.ts'
 
 /** Asks for the addresses of a name; throws a refusal where there are none. */
@@ -43,13 +44,13 @@ export const systemLookup: Lookup = async (host, signal) => {
   if (listed.length > 0) return listed
   const resolver = new Resolver({ timeout: resolveMs / 2, tries: 2 })
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Refusal('dns-timeout', 'failed')), resolveMs)
+  const inTime = whenLate(resolveMs, () => reject(new Refusal('dns-timeout', 'failed')))
   const onAbort = (): void => reject(Refusal.from(signal.reason))
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     return await Promise.race([bothFamilies(resolver, host), late])
   } finally {
-    clearTimeout(timer)
+    inTime()
     signal.removeEventListener('abort', onAbort)
     resolver.cancel()
   }

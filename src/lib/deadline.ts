@@ -10,17 +10,34 @@ const turnsToHear = 2
  * A thread that stood still meanwhile, be it for longer than that, hears first what had come by then: its timers run before it
  * looks at its descriptors.
  */
-export function whenLate(ms: number, late: () => void): () => void {
+export function whenLate(ms: number, late: () => void, { unref = false } = {}): () => void {
   let isOver = false
   const afterLook = async (): Promise<void> => {
     for (let turns = 0; turns < turnsToHear; turns += 1) await turn()
     if (!isOver) late()
   }
   const timer = setTimeout(() => void afterLook(), ms)
+  if (unref) timer.unref()
   return () => {
     isOver = true
     clearTimeout(timer)
   }
+}
+
+/** Parts in which a time is counted that is spent */
+const partsOfTime = 16
+
+/**
+ * The same for what takes steps of this thread's own: while it stood still it took none, and of that time no more counts than
+ * one part.
+ */
+export function whenSpent(ms: number, late: () => void): () => void {
+  let [left, callOff] = [partsOfTime, (): void => undefined]
+  const wait = (): void => {
+    callOff = whenLate(Math.ceil(ms / partsOfTime), --left === 0 ? late : wait)
+  }
+  wait()
+  return () => callOff()
 }
 
 /** Returns what the promise gives, or throws what `late` makes after `ms`, or the signal's reason when it aborts first. */

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '../errors.ts'
+import { whenLate } from '../lib/deadline.ts'
 import { errnoOf, isShortage } from '../lib/missing.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import { parseReply, requestLine } from './framing.ts'
@@ -34,7 +35,7 @@ export async function dial(
 async function connected(path: string, forMs: number, signal: AbortSignal | undefined): Promise<Socket> {
   const socket = connect({ path, allowHalfOpen: false })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const deadline = setTimeout(() => reject(unavailable(path, 'ETIMEDOUT')), forMs)
+  const inTime = whenLate(forMs, () => reject(unavailable(path, 'ETIMEDOUT')))
   const onAbort = (): void => reject(signal?.reason)
   signal?.addEventListener('abort', onAbort, { once: true })
   socket
@@ -47,7 +48,7 @@ async function connected(path: string, forMs: number, signal: AbortSignal | unde
     socket.destroy()
     throw error
   } finally {
-    clearTimeout(deadline)
+    inTime()
     signal?.removeEventListener('abort', onAbort)
     socket.removeAllListeners('connect')
   }

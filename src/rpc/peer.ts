@@ -6,6 +6,7 @@
 import { type ChildProcess, type SendHandle, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { enough, SallyportError } from '../errors.ts'
+import { whenLate } from '../lib/deadline.ts'
 import { isShortage } from '../lib/missing.ts'
 
 /** SO_PEERCRED: the ids at the time of connect; the pid may since belong to somebody else. */
@@ -31,7 +32,7 @@ export class PeerQuery implements Disposable {
   readonly #waiting: Waiting[] = []
   #child: ChildProcess | null = null
   #asked: Waiting | null = null
-  #deadline: NodeJS.Timeout | undefined
+  #inTime = (): void => undefined
   #isDisposed = false
 
   constructor(initPath: string) {
@@ -68,7 +69,7 @@ export class PeerQuery implements Disposable {
 
   #send(asked: Waiting, handle: SendHandle): void {
     this.#asked = asked
-    this.#deadline = setTimeout(() => this.#fail('no answer in time'), deadlineMs)
+    this.#inTime = whenLate(deadlineMs, () => this.#fail('no answer in time'))
     try {
       const child = (this.#child ??= this.#start())
       // Why it could not be started is told by `error`. Short of descriptors there is no channel, and Node's `kill` of what
@@ -127,7 +128,7 @@ export class PeerQuery implements Disposable {
   #settle(): Waiting | null {
     const asked = this.#asked
     this.#asked = null
-    clearTimeout(this.#deadline)
+    this.#inTime()
     return asked
   }
 }

@@ -4,6 +4,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { SallyportError } from '../errors.ts'
 import { build } from '../lib/build.ts'
+import { whenLate } from '../lib/deadline.ts'
 import { limitsAsGiven } from '../lib/engine.ts'
 import { isGone, ReplacedError } from '../lib/late.ts'
 import { errnoOf } from '../lib/missing.ts'
@@ -65,9 +66,9 @@ export class ArgumentThread implements AsyncDisposable {
           kind: 'starved',
           problem: `got no ${limitMs} ms of processor time within ${patienceMs} ms`,
         })
-      else timer = setTimeout(look, Math.max(limitMs - usedMs, lookMs))
+      else inTime = whenLate(Math.max(limitMs - usedMs, lookMs), look)
     }
-    let timer = setTimeout(look, limitMs)
+    let inTime = whenLate(limitMs, look)
     const said = (message: Said): void => {
       if ('problem' in message) return resolve({ kind: 'answer', problem: message.problem })
       if (message.build !== build) return resolve(absent(new ReplacedError()))
@@ -83,7 +84,7 @@ export class ArgumentThread implements AsyncDisposable {
     try {
       return await promise
     } finally {
-      clearTimeout(timer)
+      inTime()
       // One by one: a worker has listeners of its own, without which it never answers again.
       worker.off('message', said).off('error', failed).off('exit', ended)
       worker.unref()

@@ -1,10 +1,11 @@
 // Waiting with an end: whoever gave up hears nothing more, and neither does the process.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { inTime } from '../../src/client/in-time.ts'
-import { soon, unlessAborted, within } from '../../src/lib/deadline.ts'
+import { eventually } from '../support/eventually.ts'
+import { soon, unlessAborted, whenSpent, within } from '../../src/lib/deadline.ts'
 
 const late = (): Error => new Error('late')
 
@@ -52,4 +53,21 @@ test.each([
   const waiting = wait(once(child.stdout, 'data').then(String))
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
   expect(await waiting).toBe('here\n')
+})
+
+test('whenSpent is late once the time was spent, and not for what the thread stood still', async () => {
+  const began = performance.now()
+  let lateAt = 0
+  whenSpent(400, () => (lateAt = performance.now()))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600)
+  await delay(100)
+  expect(lateAt).toBe(0)
+  await eventually(() => lateAt > 0)
+  expect(lateAt - began).toBeGreaterThan(600 + (400 * 14) / 16)
+  let isLate = false
+  const callOff = whenSpent(32, () => (isLate = true))
+  await delay(10)
+  callOff()
+  await delay(100)
+  expect(isLate).toBe(false)
 })

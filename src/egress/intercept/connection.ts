@@ -1,5 +1,6 @@
 // One connection of a client, from its first byte to its last.
 import type { Duplex } from 'node:stream'
+import { whenLate } from '../../lib/deadline.ts'
 import type { LoopTurns } from '../../lib/loop-turns.ts'
 import type { Redactor, SwapPort } from '../../schema/credentials.ts'
 import { type EgressTarget, type InterceptionLog, leaseEnded } from '../../schema/egress.ts'
@@ -122,7 +123,7 @@ export const serveConnection = async (
   let isClosing = false
   let stream = client
   let turn: Promise<void> = Promise.resolve()
-  let quiet: NodeJS.Timeout | undefined
+  let quiet = (): void => undefined
   let late: NodeJS.Timeout | undefined
   let isParting = false
   const upstreamClosed = (): void => {
@@ -130,7 +131,7 @@ export const serveConnection = async (
     if (waiting === 0 && !over.signal.aborted) leave()
   }
   const inTurn = (act: () => Promise<void>, failed: (refusal: Refusal) => void): void => {
-    clearTimeout(quiet)
+    quiet()
     if (++waiting > limits.pipelined) {
       cut('pipelining')
       return
@@ -165,7 +166,7 @@ export const serveConnection = async (
       waiting--
       if (waiting === 0 && isParting) leave()
       if (waiting === 0 && !over.signal.aborted) {
-        quiet = setTimeout(() => cut('idle'), limits.idleMs)
+        quiet = whenLate(limits.idleMs, () => cut('idle'))
         // Nothing more will be answered: after what was, it ends
         if (isClosing) stream.end(() => client.destroy())
       }
@@ -200,7 +201,7 @@ export const serveConnection = async (
       },
     }
     stream.once('close', () => client.destroy())
-    quiet = setTimeout(() => cut('head-late'), limits.handshakeMs)
+    quiet = whenLate(limits.handshakeMs, () => cut('head-late'))
     readRequests(stream, context.head.mayUpgrade, handlers)
     // Whoever read its first bytes has paused it
     stream.resume()
@@ -208,7 +209,7 @@ export const serveConnection = async (
     cut(error instanceof Refusal ? error.reason : 'failed')
   }
   await closed
-  clearTimeout(quiet)
+  quiet()
   clearTimeout(late)
   // A lease may outlive thousands of connections
   for (const [until, ended] of carried) until.removeEventListener('abort', ended)

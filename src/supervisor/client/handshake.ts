@@ -1,15 +1,17 @@
 // How Sallyport itself finds out whom it speaks with: `initialize`, or in a process that sessions share `server/discover`.
 import { beginning } from '../../lib/clip.ts'
+import { whenSpent } from '../../lib/deadline.ts'
 import { SallyportError } from '../../errors.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Introduced } from '../lanes/conversation.ts'
 import type { Answer } from './answer.ts'
+import type { RequestOptions } from './options.ts'
 import { clientInfo, inModernDress, modernVersion } from '../message/modern-dress.ts'
 import type { Era } from '../message/probe.ts'
 import { notStateless } from '../shared/refusal.ts'
 import { type Introduction, introductionOf, readIntroduction } from './surface.ts'
 import { readAnswer } from '../message/read-answer.ts'
-import { printable, unavailable } from '../message/unavailable.ts'
+import { noHandshake, printable, unavailable } from '../message/unavailable.ts'
 
 const handshakeVersion = '2025-11-25'
 /** How a server of the later era alone may answer `initialize`: as no method of its own, or as a request that says no version */
@@ -23,8 +25,25 @@ interface Met {
   readonly introduction: Introduction
 }
 
-/** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. */
-export async function meet(server: ServerSettings, request: Request, host: Introduced | null): Promise<Met> {
+/** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. All in the time that is given. */
+export async function meet(
+  server: ServerSettings,
+  ask: (method: string, params: string, options: RequestOptions) => Promise<Answer>,
+  host: Introduced | null,
+  options: RequestOptions,
+): Promise<Met> {
+  const late = noHandshake(server)
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const inTime = whenSpent(options.timeoutMs, () => reject(late))
+  const request: Request = (method, params) => ask(method, params, { ...options, late })
+  try {
+    return await Promise.race([introduced(server, request, host), over])
+  } finally {
+    inTime()
+  }
+}
+
+async function introduced(server: ServerSettings, request: Request, host: Introduced | null): Promise<Met> {
   if (server.instance === 'shared') return discover(server, request)
   const capabilities = server.roots === 'mounts' && server.mounts.length > 0 ? { roots: {} } : {}
   const params =

@@ -1,5 +1,6 @@
 // The supervisor as an MCP client of its own: for control calls, where no host speaks MCP itself.
 import { SallyportError } from '../../errors.ts'
+import { whenLate } from '../../lib/deadline.ts'
 import { contained } from '../message/contained.ts'
 import { type Answer, answerOf } from './answer.ts'
 import type { ClientOptions, RequestOptions, Waiter } from './options.ts'
@@ -12,13 +13,7 @@ import type { Introduced } from '../lanes/conversation.ts'
 import type { Looked } from '../message/line-look.ts'
 import { ServerLines } from '../message/server-lines.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
-import {
-  cancelledRequest,
-  lateAnswer,
-  noHandshake,
-  unavailable,
-  unreadableAnswer,
-} from '../message/unavailable.ts'
+import { cancelledRequest, lateAnswer, unavailable, unreadableAnswer } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
 import { listen, listenParams, Subscription } from './subscription.ts'
 import { type Introduction, unknownServer } from './surface.ts'
@@ -94,11 +89,7 @@ export class McpClient {
   /** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. All in the time that is given. */
   async handshake(options: RequestOptions, host: Introduced | null = null): Promise<void> {
     const { server } = this.#options
-    const late = noHandshake(server)
-    const end = performance.now() + options.timeoutMs
-    const request = (method: string, params: string): Promise<Answer> =>
-      this.request(method, params, { ...options, timeoutMs: end - performance.now(), late })
-    const { era, introduction } = await meet(server, request, host)
+    const { era, introduction } = await meet(server, (...asked) => this.request(...asked), host, options)
     this.#isModern = era === 'modern'
     this.#introduction = introduction
     if (this.#isModern) return
@@ -124,7 +115,7 @@ export class McpClient {
   async request(
     method: string,
     params: string,
-    { timeoutMs, signal, late }: RequestOptions & { readonly late?: SallyportError },
+    { timeoutMs, signal, late }: RequestOptions,
   ): Promise<Answer> {
     signal.throwIfAborted()
     if (this.#closed !== null) throw this.#closed
@@ -139,14 +130,14 @@ export class McpClient {
       this.#cancel(id, method, error.message)
       reject(error)
     }
-    const timer = setTimeout(() => giveUp(late ?? lateAnswer(name, method, timeoutMs)), timeoutMs)
+    const inTime = whenLate(timeoutMs, () => giveUp(late ?? lateAnswer(name, method, timeoutMs)))
     const abort = (): void => giveUp(cancelledRequest(name, method, signal.reason))
     signal.addEventListener('abort', abort, { once: true })
     try {
       this.#send(id, method, params)
       return await promise
     } finally {
-      clearTimeout(timer)
+      inTime()
       signal.removeEventListener('abort', abort)
       this.#waiting.delete(`n${id}`)
     }

@@ -30,4 +30,6 @@ export interface ClientOptions {
 export interface RequestOptions {
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  /** What whoever waits is told when the time is over, where that is not that the method was not answered */
+  readonly late?: SallyportError
 }

@@ -1,4 +1,5 @@
 // Wakes up when the first of many answers is due, by a clock that can stand still; one timer for all of them.
+import { whenLate } from '../../lib/deadline.ts'
 
 /** Least time between two looks while the clock stands still, ms */
 const standingMs = 250
@@ -14,7 +15,7 @@ export interface Clock {
 export class Alarm {
   readonly #clock: Clock
   readonly #look: (now: number) => number
-  #timer: NodeJS.Timeout | null = null
+  #callOff: (() => void) | null = null
   #at = Infinity
 
   /** `look` sees to whatever is due, and returns when it has to look again, or Infinity. */
@@ -33,14 +34,14 @@ export class Alarm {
   }
 
   #set(time: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#callOff?.()
     this.#at = time
-    this.#timer = null
+    this.#callOff = null
     if (time === Infinity) return
     const inMs = Math.max(Math.ceil(time - this.#clock.now()), this.#clock.isStanding ? standingMs : 1)
-    this.#timer = setTimeout(() => {
+    this.#callOff = whenLate(inMs, () => {
       this.#at = Infinity
       this.by(this.#look(this.#clock.now()))
-    }, inMs)
+    })
   }
 }

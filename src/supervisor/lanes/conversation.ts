@@ -34,7 +34,8 @@ export const isElsewhere = ({ wireId }: HostRequest): boolean => wireId.key.star
 export interface ServerRequest {
   readonly id: MessageId
   readonly route: Route
-  readonly timer: NodeJS.Timeout | null
+  /** Calls off what is done where no answer comes in time */
+  readonly inTime: (() => void) | null
   /** What a person is asked, to hold the answer against; null where nobody is, or it is too long */
   readonly question: string | null
 }
@@ -200,7 +201,7 @@ export class Conversation {
     const request = this.serverRequests.get(key)
     if (request === undefined) return null
     this.serverRequests.delete(key)
-    if (request.timer !== null) clearTimeout(request.timer)
+    request.inTime?.()
     if (isQuestion(request)) this.go()
     return request
   }

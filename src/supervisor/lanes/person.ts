@@ -1,5 +1,6 @@
 // What stands between a server and a person: whether one is asked, for how long an answer is waited for, and what silence means.
 import { cancelledLine, declined, resultLine } from '../message/answers.ts'
+import { whenLate } from '../../lib/deadline.ts'
 import { members } from '../../lib/json-scan.ts'
 import { onePiece } from '../../lib/one-piece.ts'
 import type { Request, Response } from '../message/envelope.ts'
@@ -39,18 +40,18 @@ export function questionOf(wire: Wire, request: Request, params: unknown): Serve
   flagSecrets(wire, method, sensitiveFields(params))
   const words = span === null ? '' : wordsOf(text, span)
   const question = words === null ? null : onePiece(words) // what was cut out of the line would keep all of it
-  return { id, route: 'elicitation', timer: declineLater(wire, request), question }
+  return { id, route: 'elicitation', inTime: declineLater(wire, request), question }
 }
 
 /** A host that does not answer a request in time has said no: it is told so, and the server gets that answer. */
-function declineLater(wire: Wire, { id, method }: Request): NodeJS.Timeout {
+function declineLater(wire: Wire, { id, method }: Request): () => void {
   const { timeoutMs } = wire.server.elicitation
-  return setTimeout(() => {
+  return whenLate(timeoutMs, () => {
     if (wire.talk.settleServer(id.key) === null) return
     wire.note('session/declined', { method, reason: late(timeoutMs) })
     wire.toHost(cancelledLine(id, 'no answer in time'))
     wire.toServer(resultLine(id, declined))
-  }, timeoutMs)
+  })
 }
 
 /** A question passes as it is; that it asks for secrets is told beside it. */

@@ -234,7 +234,7 @@ export class ServerLane {
       return this.#reply(errorLine(request.id, error))
     }
     const isQuestion = route === 'elicitation'
-    const opened = { id: request.id, route, timer: null, question: null }
+    const opened = { id: request.id, route, inTime: null, question: null }
     talk.openServer(isQuestion ? questionOf(this.#wire, request, asked) : opened)
     const plain = isQuestion ? askedPlainly(request) : null
     return plain === null ? 'pass' : { replacement: `${plain}\n` }

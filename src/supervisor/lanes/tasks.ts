@@ -1,5 +1,6 @@
 // Tasks: calls that were answered with a promise, and that end when the server says that the task has.
 import { SallyportError } from '../../errors.ts'
+import { whenLate } from '../../lib/deadline.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import type { Outcome } from '../../schema/governor.ts'
 import { readShallow } from '../message/shallow.ts'
@@ -40,7 +41,7 @@ type EndOfTask = (...ending: Ending) => void
 
 interface Open {
   readonly end: EndOfTask
-  readonly timer: NodeJS.Timeout
+  readonly inTime: () => void
   readonly until: number
 }
 
@@ -80,8 +81,8 @@ export class Tasks {
       this.#close(oldest, 'lost', null, `more than ${most.open} tasks of the session are open`)
     const ms = Math.min(Math.max(task.ttlMs ?? longestMs, 1), longestMs)
     const late = `the task did not end within its time to live (${ms} ms)`
-    const timer = setTimeout(() => this.#close(task.id, 'timeout', null, late), ms)
-    this.#open.set(task.id, { end, timer, until: performance.now() + ms })
+    const inTime = whenLate(ms, () => this.#close(task.id, 'timeout', null, late))
+    this.#open.set(task.id, { end, inTime, until: performance.now() + ms })
     this.heard(task, bytes)
   }
 
@@ -128,7 +129,7 @@ export class Tasks {
   #close(id: string, kind: Outcome['kind'], bytes: string | null, detail: string | null): void {
     const open = this.#open.get(id)
     if (open === undefined) return
-    clearTimeout(open.timer)
+    open.inTime()
     this.#open.delete(id)
     open.end(kind, bytes, detail)
   }

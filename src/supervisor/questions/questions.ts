@@ -1,5 +1,6 @@
 // Questions of the 2026-07-28 era that are with the host: a result asked them, and the request that answers them has yet to come.
 import { hash } from 'node:crypto'
+import { whenLate } from '../../lib/deadline.ts'
 import { decodeString, type Member } from '../../lib/json-scan.ts'
 import { TaskQuestions } from './task-questions.ts'
 
@@ -21,7 +22,7 @@ export interface Asked {
 }
 
 interface Waiting extends Asked {
-  readonly timer: NodeJS.Timeout
+  readonly inTime: () => void
   /** An answer came that may have been that of another one of this key, whose time was over: this one's own counts, too */
   isDisputed: boolean
 }
@@ -45,14 +46,15 @@ export class Questions {
 
   ask({ names, words, ...said }: Asked): void {
     const asked = { ...said, ...structuredClone({ names, words }) } // copies: what was cut out of a line would keep all of it
-    const timer = setTimeout(() => {
+    const expire = (): void => {
       this.#end(waiting)
       if (waiting.isDisputed) return
       this.#late.push({ ...asked, words: null }) // what answers it now reaches no server
       if (this.#late.length > maxLate) this.#late.shift()
       asked.expired()
-    }, asked.timeoutMs).unref()
-    const waiting: Waiting = { ...asked, timer, isDisputed: false }
+    }
+    const inTime = whenLate(asked.timeoutMs, expire, { unref: true })
+    const waiting: Waiting = { ...asked, inTime, isDisputed: false }
     this.#waiting.push(waiting)
   }
 
@@ -88,7 +90,7 @@ export class Questions {
 
   #end(one: Waiting): void {
     this.#waiting.splice(this.#waiting.indexOf(one), 1)
-    clearTimeout(one.timer)
+    one.inTime()
   }
 }
 

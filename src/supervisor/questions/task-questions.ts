@@ -1,4 +1,5 @@
 // Questions of tasks: a task says again, whenever it is asked how it is, what it waits for, so each of its questions counts once.
+import { whenLate } from '../../lib/deadline.ts'
 
 /** Tasks of one principal, questions of one task, characters of those, and of all that is kept of all tasks, that are remembered */
 const most = { tasks: 1024, names: 1024, characters: 65_536, ofAll: 16_777_216 } as const
@@ -6,7 +7,7 @@ const most = { tasks: 1024, names: 1024, characters: 65_536, ofAll: 16_777_216 }
 /** What a task asked at once and nobody has answered; nothing of it is kept once all of it is answered */
 interface Round {
   readonly left: Set<string>
-  readonly timer: NodeJS.Timeout
+  readonly inTime: () => void
 }
 
 type State = Round | 'late' | 'answered'
@@ -52,11 +53,12 @@ export class TaskQuestions {
     const fresh = names.filter((name) => !known.names.has(name))
     if (fresh.length > 0) {
       const left = new Set(fresh)
-      const timer = setTimeout(() => {
+      const expire = (): void => {
         for (const name of left) put(known.names, name, 'late', most.names)
         expired([...left])
-      }, timeoutMs).unref()
-      for (const name of fresh) put(known.names, name, { left, timer }, most.names)
+      }
+      const inTime = whenLate(timeoutMs, expire, { unref: true })
+      for (const name of fresh) put(known.names, name, { left, inTime }, most.names)
     }
     this.#weigh(known)
   }
@@ -76,7 +78,7 @@ export class TaskQuestions {
       const state = known.get(name)
       if (!isWaiting(state)) continue
       state.left.delete(name)
-      if (state.left.size === 0) clearTimeout(state.timer)
+      if (state.left.size === 0) state.inTime()
       known.set(name, 'answered')
     }
     return names.filter((name) => known.get(name) === 'late')

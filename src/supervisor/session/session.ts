@@ -1,6 +1,7 @@
 // An attached session: one host, and the process that it would have started itself.
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
+import { whenLate, whenSpent } from '../../lib/deadline.ts'
 import { newSessionId } from '../../lib/ids.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
@@ -32,7 +33,7 @@ export class Session implements AsyncDisposable {
   #phase: Phase = 'idle'
   #relay: Relay | null = null
   #host: Duplex | null = null
-  #deadline: NodeJS.Timeout | undefined
+  #inTime = (): void => undefined
   #probe: Probe | null = null
   #left: typeof hostLeft | null = null
   readonly #boundary: SessionBoundary
@@ -138,11 +139,11 @@ export class Session implements AsyncDisposable {
     const open = this.#options.shared === null ? this.#talk.hostRequests.values() : []
     if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return this.#ready(instance)
     const { server } = this.#options
-    this.#deadline = setTimeout(() => this.#fail(unanswered(this.#options)), server.timeouts.initializeMs)
+    this.#inTime = whenLate(server.timeouts.initializeMs, () => this.#fail(unanswered(this.#options)))
   }
 
   #ready(instance: Serving): void {
-    clearTimeout(this.#deadline)
+    this.#inTime()
     this.#instances.ready(instance)
     this.#boundary.ready()
   }
@@ -168,7 +169,7 @@ export class Session implements AsyncDisposable {
     const instance = this.#instances.add(() => ({ event: 'ended' }))
     this.#instances.serving = instance
     const { initializeMs } = this.#options.server.timeouts
-    this.#deadline = setTimeout(() => this.#goLegacy(instance, probe, 'no answer in time'), initializeMs)
+    this.#inTime = whenSpent(initializeMs, () => this.#goLegacy(instance, probe, 'no answer in time'))
     try {
       const process = await this.#instances.start(instance)
       if (this.#instances.serving !== instance) return void process.stdout.resume()
@@ -181,7 +182,7 @@ export class Session implements AsyncDisposable {
   }
 
   #probed(request: HostRequest, response: Response): boolean {
-    clearTimeout(this.#deadline)
+    this.#inTime()
     const isKnown = this.#probe?.isWhole === true && isLegacyAnswer(response)
     this.#probe = null
     if (!isModernAnswer(response)) {
@@ -200,7 +201,7 @@ export class Session implements AsyncDisposable {
   /** The instance goes; the next message starts a fresh one. `probe` is answered where the server did not. */
   #goLegacy(instance: Serving | null, probe: Probe | null, reason: string, isKnown = false): void {
     if (this.#phase !== 'probing' || instance !== this.#instances.serving) return
-    clearTimeout(this.#deadline)
+    this.#inTime()
     if (isKnown) this.#options.verdicts.set('legacy')
     this.#note('session/probed', { era: 'legacy', reason })
     this.#retire(reason)
@@ -274,7 +275,7 @@ export class Session implements AsyncDisposable {
   async #end(reason: string | null, status: number | null): Promise<void> {
     if (this.#phase === 'ending' || this.#phase === 'ended') return
     this.#phase = 'ending'
-    clearTimeout(this.#deadline)
+    this.#inTime()
     const instance = this.#instances.serving
     const why = (): string => reason ?? instance?.reason ?? 'it ended'
     this.#relay?.close(unavailable(this.#options.server.name, why()))

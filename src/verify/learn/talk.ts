@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { within } from '../../lib/deadline.ts'
+import { whenLate, within } from '../../lib/deadline.ts'
 import { LineSplitter } from '../../lib/lines.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
@@ -58,11 +58,11 @@ export class Talk {
     this.#waiting.set(key, resolve)
     if (this.#isOver) resolve(null)
     this.say(message)
-    const timer = setTimeout(() => resolve(null), answerMs)
+    const inTime = whenLate(answerMs, () => resolve(null))
     try {
       return answerOf(to, await within(promise, 2 * answerMs, () => new Error('unreachable'), signal))
     } finally {
-      clearTimeout(timer)
+      inTime()
       this.#waiting.delete(key)
     }
   }

@@ -73,7 +73,8 @@ test('nor is such a list compared with what was accepted: it is what nobody acce
 test('nor such an introduction', async () => {
   const raw = `{"protocolVersion":"2025-06-18","more":[${'{},'.repeat(250_000)}{}]}`
   const request = async () => ({ kind: 'result' as const, result: new RawJson(raw) })
-  await expect(meet(serverSettings('echo.mjs'), request, null)).rejects.toMatchObject({
+  const patience = { timeoutMs: 10_000, signal: new AbortController().signal }
+  await expect(meet(serverSettings('echo.mjs'), request, null, patience)).rejects.toMatchObject({
     code: 'ERR_SERVER_PROTOCOL',
   })
 })

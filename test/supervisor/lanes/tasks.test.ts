@@ -1,9 +1,12 @@
 // A call that begins a task ends when the task does, in both eras; and a task is its own principal's alone.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { JournalRecord } from '../../../src/journal/record.ts'
 import type { Rule } from '../../../src/schema/settings.ts'
 import { RawJson } from '../../../src/lib/raw-json.ts'
-import { taskBegun, TaskIds } from '../../../src/supervisor/lanes/tasks.ts'
+import { taskBegun, TaskIds, Tasks } from '../../../src/supervisor/lanes/tasks.ts'
 import { allowAll, askableMeta, attach, type HostEnd } from '../../support/attach.ts'
 import { eventually } from '../../support/eventually.ts'
 import { patienceMs } from '../../support/patience.ts'
@@ -278,3 +281,16 @@ test.each(eras)(
     expect(host.governed.governance.ledger.trust('fixture', 'work').evidence).toBe(0)
   },
 )
+
+test('a task whose end came while the thread stood still, past its time to live, ended so', async () => {
+  const { promise: kind, resolve } = Promise.withResolvers<string>()
+  const tasks = new Tasks(new TaskIds())
+  await turn() // behind which the timers come, and then the descriptors
+  const server = spawn('/bin/echo', ['here'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  tasks.begin({ id: 't', status: 'working', ttlMs: 50 }, '{}', resolve)
+  void once(server.stdout, 'data').then(() =>
+    tasks.heard({ id: 't', status: 'completed', ttlMs: null }, '{}'),
+  )
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  expect(await kind).toBe('result')
+})
