@@ -7,16 +7,39 @@ import { isJson } from '../lib/is-json.ts'
 import { ownTurn, piecesOf } from '../lib/long-text.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { redactLongShapes, redactShapes } from '../lib/secret-shape.ts'
-import type { Redaction, Redactor } from '../schema/redactor.ts'
+import type { Keeper, Redaction, Redactor } from '../schema/redactor.ts'
 import type { Settings } from '../schema/settings.ts'
 import type { Happening } from '../supervisor/ports.ts'
 
 /** Takes known shapes of secrets out of JSON texts. Values that a credential source gave are for whoever reads the source. */
-export const redactor: Redactor = { redact: redactShapes, redactLong: redactLongShapes }
+export const redactor: Keeper = {
+  redact: redactShapes,
+  redactLong: redactLongShapes,
+  secretIn: shapeIn,
+  valueIn: () => null,
+}
 
-/** The same, and before it every value that calls have or had of late. */
-export function redactorWith(broker: Broker): Redactor {
+function shapeIn(value: unknown): string | null {
+  const { text, hits } = redactShapes(JSON.stringify(value))
+  if (hits === 0) return null
+  return `what looks like ${/\[redacted: ([^\]]*)\]/.exec(text)?.[1] ?? 'a secret'}`
+}
+
+/**
+ * The same, and before it every value that calls have or had of late. `names` are the operator's servers: what stands in the
+ * name of one is in every record of it, and no secret.
+ */
+export function redactorWith(broker: Broker, names: () => Iterable<string> = () => []): Keeper {
+  const valueIn = (value: unknown): string | null => {
+    const found = longValuesIn(JSON.stringify(value), broker)
+    if (found.length === 0) return null
+    const shown = [...names()].flatMap((name) => broker.redactor.redact(name).found)
+    const hidden = found.find((credential) => !shown.includes(credential))
+    return hidden === undefined ? null : `the value of the credential ${hidden}`
+  }
   return {
+    secretIn: (value) => valueIn(value) ?? redactor.secretIn(value),
+    valueIn,
     redact(text) {
       const known = withoutKnown(text, broker)
       const { text: kept, hits } = redactor.redact(known.text)
@@ -28,6 +51,22 @@ export function redactorWith(broker: Broker): Redactor {
       return { text: kept, hits: hits + known.hits }
     },
   }
+}
+
+/** Shorter ones are words and numbers that stand in many texts, bytes */
+const leastBytes = 8
+
+/** The credentials of which a text holds a value that is long enough to be one. */
+function longValuesIn(text: string, { redactor: known }: Broker): readonly string[] {
+  if (known.redact(text).found.length === 0) return []
+  const bytes = Buffer.from(text)
+  const mask = known.mask()
+  const masked = Buffer.concat([mask.push(bytes), mask.flush()]).toString('latin1')
+  return [...masked.matchAll(/\*+/g)].flatMap(({ 0: stars, index }) =>
+    stars.length < leastBytes
+      ? []
+      : known.redact(bytes.subarray(index, index + stars.length).toString()).found,
+  )
 }
 
 /**

@@ -93,6 +93,11 @@ export class Roster implements Foldable {
     return () => void this.#leaving.delete(server)
   }
 
+  /** The names of the servers that are there, but for those that hosts launched. */
+  operators(): readonly string[] {
+    return [...this.#roll.servers.keys()].filter((name) => !this.#launched.has(name))
+  }
+
   isConfigured(server: string): boolean {
     return this.#roll.configured.has(server)
   }

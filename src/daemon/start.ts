@@ -110,7 +110,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     })
     undo.push({ what: 'the way out and the credentials', undo: async () => outside[Symbol.asyncDispose]() })
     const { broker, outfits } = outside
-    const redactor = redactorWith(broker)
+    const redactor = redactorWith(broker, () => roster.operators())
     const machine = await createMachine({
       settings,
       daemon: id,
@@ -220,6 +220,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       governance,
       roster,
       machine,
+      redactor,
       tools,
       events,
       outputs,

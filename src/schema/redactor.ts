@@ -12,3 +12,11 @@ export interface Redactor {
   /** The same of a long JSON text, in turns of the event loop of its own */
   redactLong(text: string): Promise<Redaction>
 }
+
+/** Knows as well what can't be kept as it is: what policy goes by is not redacted, so it is not taken. */
+export interface Keeper extends Redactor {
+  /** What a JSON value holds that looks like a secret or is one, in words; or null */
+  secretIn(value: unknown): string | null
+  /** The same of values that credentials have, whatever they look like */
+  valueIn(value: unknown): string | null
+}

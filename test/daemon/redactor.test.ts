@@ -103,3 +103,19 @@ test('what JSON makes look like a value leaves a JSON text, in events and record
     n: '[redacted:key]',
   })
 })
+
+test('a value is found in what is kept as it is, unless it is short, or the name of an operator’s server has it', async () => {
+  const cases = [
+    [value, [], 'the value of the credential key'],
+    ['postgres', ['postgres'], null],
+    ['0085', [], null],
+  ] as const
+  for (const [secret, names, found] of cases) {
+    using at = await leased(secret)
+    const keeper = redactorWith(at.broker, () => names)
+    expect(keeper.valueIn({ source: `/opt/${secret}` })).toBe(found)
+    expect(keeper.secretIn([`/opt/${secret}`])).toBe(found)
+    expect(keeper.valueIn({ source: '/opt/other' })).toBe(null)
+    expect(keeper.secretIn({ a: [`ghp_${'a1B2'.repeat(9)}`] })).toBe('what looks like a GitHub token')
+  }
+})

@@ -6,6 +6,7 @@ import { noOutfits } from '../../src/daemon/machine/outfits.ts'
 import type { JournalRecord } from '../../src/journal/record.ts'
 import { beginning, listSegments, readSegment } from '../../src/journal/segments.ts'
 import { newDaemonId, newInstanceId } from '../../src/lib/ids.ts'
+import type { Keeper } from '../../src/schema/redactor.ts'
 import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
 import { policyUnder } from '../../src/daemon/governance/policy.ts'
 import { redactor } from '../../src/daemon/redactor.ts'
@@ -48,6 +49,7 @@ interface Options {
   /** State folder of an earlier life; else one that goes with this */
   readonly state?: string
   readonly owedPaths?: readonly string[]
+  readonly redactor?: Keeper
 }
 
 /** Opens a journal and the governor on it. */
@@ -85,7 +87,7 @@ export async function governed(options: Options): Promise<Governed> {
     stands: () => true,
     halt,
     review: () => undefined,
-    redactor,
+    redactor: options.redactor ?? redactor,
     confided: new Confided(),
     separation: 'none',
     outfits: outfitsOf(servers),

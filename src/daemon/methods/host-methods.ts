@@ -7,6 +7,7 @@ import type { EventLog } from '../events.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import type { Governance } from '../governance/governance.ts'
 import type { Outputs } from '../outputs.ts'
+import type { Finder } from './no-secret.ts'
 import { launchMethods } from './registration-methods.ts'
 import type { Roster } from '../roster.ts'
 import { searchTool, type ToolMethods } from './tool-methods.ts'
@@ -21,6 +22,7 @@ export interface MethodPorts {
   readonly roster: Roster
   readonly tools: ToolMethods
   readonly machine: Pick<Machine, 'pin' | 'unpin' | 'originOf'>
+  readonly redactor: Finder
   readonly inTurn: InTurn
   /** Aborts when the daemon goes down */
   readonly stopping: AbortSignal

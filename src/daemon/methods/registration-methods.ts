@@ -15,6 +15,7 @@ import { launchEntry, type Launched, notLaunched, type Registered } from '../ent
 import type { Roster } from '../roster.ts'
 import { type InTurn, turnsByName } from '../turns.ts'
 import { expectReadable, isForeign } from './open-code.ts'
+import { expectOpenEntry, expectOpenName, type Finder } from './no-secret.ts'
 import { expectStated } from './stated.ts'
 
 export interface RegistrationPorts {
@@ -22,6 +23,7 @@ export interface RegistrationPorts {
   readonly supervisor: Supervisor
   readonly governance: Governance
   readonly machine: Pick<Machine, 'pin' | 'unpin' | 'originOf'>
+  readonly redactor: Finder
   /** One at a time with the reloads of the configuration */
   readonly inTurn: InTurn
   /** Aborts when the daemon goes down */
@@ -80,6 +82,7 @@ async function register(
     const settings = roster.current()
     const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
     judgeOwnTargets(judged.server)
+    expectOpenEntry(ports.redactor, registered)
     try {
       if (judged.server.enabled) await machine.pin(judged.server, waiting)
       const view = await inTurn(async () => {
@@ -120,6 +123,7 @@ async function launch(
   const launched = { owner: caller.principal.id, request }
   signal.throwIfAborted()
   launchEntry(roster.settings, launched) // or hosts may launch nothing
+  expectOpenName(ports.redactor, name)
   if (roster.isTaken(name) || isOperators(ports, name)) throw taken(name)
   expectUnlike(roster, name)
   expectRoom(ports, name, caller)

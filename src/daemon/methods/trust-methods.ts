@@ -12,6 +12,7 @@ import { actor } from '../governance/actor.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { Governance } from '../governance/governance.ts'
 import type { MethodTable } from './methods.ts'
+import { expectOpenHold, type Finder } from './no-secret.ts'
 
 type Methods =
   | 'servers/quarantine'
@@ -27,10 +28,12 @@ export interface TrustPorts {
   readonly governance: Governance
   readonly supervisor: Supervisor
   readonly machine: Pick<Machine, 'pools'>
+  readonly redactor: Finder
 }
 
 /** The methods of operator.sock about what stands between a server and its calls. */
-export function trustMethods({ governance, supervisor, machine }: TrustPorts): MethodTable<Methods> {
+export function trustMethods(ports: TrustPorts): MethodTable<Methods> {
+  const { governance, supervisor, machine, redactor } = ports
   const { ledger, permits } = governance
   return {
     async 'servers/quarantine'({ server, reason = 'an operator said so' }, { caller }) {
@@ -86,6 +89,8 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
         )
       const of = server === null ? null : supervisor.get(caller, server).name // or there is no such server
       if (tool !== null) expectKnown(governance, of, tool)
+      const isTool = tool !== null && of !== null && toolsOf(governance, of).includes(tool)
+      expectOpenHold(redactor, [isTool ? null : tool, lineage, name === of ? null : (name ?? null)])
       const hold: HoldBody = { name: name ?? nameOf(server, tool, lineage), server, tool, lineage }
       expectFree(governance, hold)
       const held = governance.consequences.hold(hold, reason, actor(caller))

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { Ledger } from '../../../src/call/ledger.ts'
 import { launchMethods, type RegistrationPorts } from '../../../src/daemon/methods/registration-methods.ts'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
+import { redactor } from '../../../src/daemon/redactor.ts'
 import { Roster } from '../../../src/daemon/roster.ts'
 import type { ServerSettings, Settings } from '../../../src/schema/settings.ts'
 import { acceptedBody } from '../../support/accepted.ts'
@@ -41,6 +42,7 @@ function stage() {
       codeOf: () => 'c',
       applied: () => null,
     },
+    redactor,
     machine: {
       pin: () => (begun.resolve(), reading.promise),
       unpin: () => done.push('unpinned'),

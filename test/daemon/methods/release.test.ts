@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
 import { trustMethods, type TrustPorts } from '../../../src/daemon/methods/trust-methods.ts'
 import { actor } from '../../../src/daemon/governance/actor.ts'
+import { redactor } from '../../../src/daemon/redactor.ts'
 import { governanceDefaults } from '../../support/governance.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../../support/supervisor.ts'
@@ -24,7 +25,7 @@ const release = async (
   more: { readonly what?: 'quarantine' | 'hold' } = {},
 ) => {
   const machine = {} as TrustPorts['machine'] // only a hold that is placed drains a pool
-  const methods = trustMethods({ governance, supervisor, machine })
+  const methods = trustMethods({ governance, supervisor, machine, redactor })
   return methods['servers/release']({ name: server, ...more }, { caller: operator, ...waiting } as MethodCall)
 }
 
