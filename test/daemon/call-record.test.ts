@@ -148,13 +148,14 @@ test('what is folded of a call is what its record says', async () => {
   expect(at.bodies()).toMatchObject([begun, ended])
 })
 
-test('a secret is in no part of a record of a call, however often the part is used, nor in what is folded', async () => {
+test('a secret is in no words of a record of a call, however often they are used, nor in what is folded', async () => {
   await using at = await stage()
-  const leaky = { ...admission, target: Object.freeze({ ...target, subject: token }), subject: token }
   const told = { ...outcome, detail: token, bytes: `{"a":"${token}"}` }
   for (let n = 0; n < 2; n += 1)
-    await recorded((done) => at.recorder.outcome({ admission: leaky, outcome: told, used: null }, done))
-  const about = { target: leaky.target, basis: { ...basis, reason: token } }
+    await recorded((done) =>
+      at.recorder.outcome({ admission, outcome: told, used: { credentials: [token] } }, done),
+    )
+  const about = { target, basis: { ...basis, rule: token, reason: token } }
   const said = { lineage: token, foreseen: { credentials: [token] }, request: `{"a":"${token}"}` }
   await recorded((done) => at.recorder.intent({ ...intent, about, ...said }, done))
   expect(JSON.stringify([at.bodies(), at.folded])).not.toContain(token)

@@ -6,6 +6,7 @@ import { seal, unseal } from '../../journal/sealed.ts'
 import { textOf } from '../../journal/segments.ts'
 import { isMissing } from '../../lib/missing.ts'
 import type { Redactor } from '../../schema/redactor.ts'
+import { withoutSecrets } from './verbatim.ts'
 
 /** That approvals beyond one call stand no more, that permits were revoked or a subscription ended: over at once, with nothing to look up. */
 type Ended =
@@ -82,7 +83,7 @@ export class OwedFile {
     this.#count += 1
     const text = seal(
       'owed',
-      `"count":${this.#count},"debts":${redactor.redact(JSON.stringify(debts)).text}`,
+      `"count":${this.#count},"debts":[${debts.map((debt) => textOfDebt(debt, redactor)).join()}]`,
       key,
     )
     let failure: unknown = null
@@ -112,6 +113,15 @@ export class OwedFile {
         this.#options.warn('owed-file', SallyportError.from(error))
       }
   }
+}
+
+/** Without secrets, as the records will be. */
+function textOfDebt({ fact: { type, body }, evidence }: Debt, redactor: Redactor): string {
+  const [of, beside] = [
+    withoutSecrets(type, { ...body }, redactor),
+    redactor.redact(JSON.stringify(evidence)),
+  ]
+  return `{"fact":{"type":"${type}","body":${of.text}},"evidence":${beside.text}}`
 }
 
 const draftOf = (path: string): string => `${path}.draft`

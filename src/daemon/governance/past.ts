@@ -5,6 +5,7 @@ import type { Ledger } from '../../call/ledger.ts'
 import { BriefMap, oursAlone } from '../../lib/brief-map.ts'
 import type { Foldable } from './keeping.ts'
 import type { Durable } from './recorder.ts'
+import type { Stored } from './verbatim.ts'
 
 const factTypes: ReadonlySet<string> = new Set<Fact['type']>([
   'surface.accepted',
@@ -23,10 +24,6 @@ const factTypes: ReadonlySet<string> = new Set<Fact['type']>([
 const mostSlack = 1000
 
 type Body = Readonly<Record<string, unknown>>
-type Stored = Omit<StandingApproval, 'expiresAt'> & {
-  readonly granted_at: string
-  readonly expires_at: string
-}
 
 /** What a snapshot keeps of the past. */
 export interface SavedPast {

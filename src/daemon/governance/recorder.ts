@@ -17,6 +17,7 @@ import type { RecordType } from '../../schema/record-type.ts'
 import type { Redaction, Redactor } from '../../schema/redactor.ts'
 import { behind } from '../redactor.ts'
 import { keepIn } from './evidence-file.ts'
+import { withoutSecrets } from './verbatim.ts'
 
 export interface RecorderOptions {
   readonly journal: Pick<Journal, 'add' | 'folder' | 'changedMs'>
@@ -73,7 +74,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
 
   /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
   record(type: RecordType, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Place> {
-    const { text, hits } = this.#redacted(body)
+    const { text, hits } = withoutSecrets(type, body, this.#options.redactor)
     const said: unknown = hits === 0 ? body : parseJson(text)
     const [name = '', whole = null] = Object.entries(raw)[0] ?? []
     return new Promise((durable, failed) => {
@@ -97,7 +98,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
     const { about, request } = intent
     const [of, also] = [
-      this.#common(about, () => ({ ...about.target, ...about.basis })),
+      this.#common('call.intent', about, () => ({ ...about.target, ...about.basis })),
       this.#members(foreseen),
     ]
     const from = lineage === null ? noLineage : this.#words('lineage', lineage)
@@ -119,7 +120,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const { detail } = outcome
     const redactor = behind(this.#options.confided.of(server, principal), this.#options.redactor)
     const why = detail === null ? noDetail : this.#words('detail', detail, redactor)
-    const [of, also] = [this.#common(target, () => target), this.#members(used)]
+    const [of, also] = [this.#common('call.outcome', target, () => ({ ...target })), this.#members(used)]
     const rest = of.text + why.text + also.text
     const text = `${this.#openingOfCall}${call}","intent":${intent},"permit":"${permit}${endedBy(outcome.kind)}${toTheMicrosecond(outcome.durationMs)}${again === null ? '' : ',"repeats":true'}${rest}`
     const hits = of.hits + why.hits + also.hits
@@ -131,11 +132,15 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
   }
 
   /** Members that many records share, for as long as the object lives that stands for them. */
-  #common(part: object, whole: () => object): Redaction {
+  #common(
+    type: 'call.intent' | 'call.outcome',
+    part: object,
+    whole: () => Readonly<Record<string, unknown>>,
+  ): Redaction {
     let written = this.#parts.get(part)
     if (written === undefined) {
-      const { text, hits } = this.#members(whole())
-      written = { text: onePiece(text), hits }
+      const { text, hits } = withoutSecrets(type, whole(), this.#options.redactor)
+      written = { text: onePiece(membersOf(text)), hits }
       this.#parts.set(part, written)
     }
     return written
@@ -143,17 +148,13 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
 
   #members(part: object | null): Redaction {
     if (part === null) return nothing
-    const { text, hits } = this.#redacted(part)
+    const { text, hits } = this.#options.redactor.redact(JSON.stringify(part))
     return { text: membersOf(text), hits }
   }
 
   #words(name: string, words: string, redactor = this.#options.redactor): Redaction {
     const { text, hits } = redactor.redact(JSON.stringify(words))
     return { text: `,"${name}":${text}`, hits }
-  }
-
-  #redacted(value: object): Redaction {
-    return this.#options.redactor.redact(JSON.stringify(value))
   }
 
   /** `body` is without its last brace; `raw` comes behind `name`, or beside it. */
