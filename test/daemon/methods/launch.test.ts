@@ -26,7 +26,7 @@ const settings = (...servers: readonly ServerSettings[]): Settings =>
 const accepted = acceptedBody(name, 'echo')
 
 /** A launch whose code is read for as long as `read` is not called. */
-function stage() {
+function stage(called: string = name) {
   const roster = new Roster(settings(), { env: {}, home: '/nonexistent', uid: 0 })
   const judged = { server, profile: { name: server.profile, path: '/p', assertions: [] } } as never
   const ledger = new Ledger({ provisionalAfter: 2, trustedAfter: 4 })
@@ -50,7 +50,7 @@ function stage() {
     },
   } as unknown as RegistrationPorts
   const call = { caller: caller(), signal: new AbortController().signal } as unknown as MethodCall
-  const launched = launchMethods(ports)['servers/launch']({ name, command: 'node' }, call)
+  const launched = launchMethods(ports)['servers/launch']({ name: called, command: 'node' }, call)
   const goOver = (next: Settings): Promise<void> =>
     roster.goOver(next, { record: async () => undefined, goneOver: () => undefined })
   return {
@@ -82,4 +82,13 @@ test('one that was the operator’s meanwhile, and under which nothing was accep
   read()
   expect(await launched).toEqual({ name })
   expect(done).toEqual(['server.launched', 'added'])
+})
+
+test('a name with the shape of a secret is no server’s, since records have it as it is', async () => {
+  const { done, launched } = stage(`ghp_${'a1B2'.repeat(9)}`)
+  await expect(launched).rejects.toMatchObject({
+    code: 'ERR_INVALID_PARAMS',
+    message: expect.stringContaining('the name holds what looks like a GitHub token') as string,
+  })
+  expect(done).toEqual([])
 })
