@@ -192,7 +192,11 @@ test('4: a server that is deaf to the end of its input and to SIGTERM is given b
   expect((stopped?.ms ?? 0) - (stopping?.ms ?? 0)).toBeGreaterThan(ladder.term_ms - 10)
   const most = await stretched(ladder.eof_ms + ladder.term_ms + 500)
   expect((stopped?.ms ?? 0) - (draining?.ms ?? 0)).toBeLessThanOrEqual(most)
-  expect(await instance('deaf')).toMatchObject({ state: 'stopped', pid: null, reason: 'operator 0 stopped it; it was killed' })
+  expect(await instance('deaf')).toMatchObject({
+    state: 'stopped',
+    pid: null,
+    reason: 'operator 0 stopped it; it was killed',
+  })
 })
 
 test('4: what a session’s host asks while its deaf server is given its times is refused at once, by name', async () => {
