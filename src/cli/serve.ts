@@ -10,6 +10,8 @@ import { type Told, toldBySignals } from './endings.ts'
 
 /** Both halves of V8's young generation, once the daemon answers; calls and launches are no faster with more */
 const youngBytes = 32 * 1024 * 1024
+/** From when it answers until what its start has left is no reason to take more, ms */
+const settleMs = 2000
 
 interface ServeOptions {
   readonly config?: string
@@ -91,7 +93,8 @@ async function serve(
   // The daemon tells what it refuses; whether it started at all is seen below.
   told.onReload(() => void starting.then((one) => one.reload()).catch(() => undefined))
   const daemon = await starting
-  growWithin(youngBytes)
+  // What the start has left to survive would double it, of which a daemon at rest needs nothing.
+  setTimeout(() => growWithin(youngBytes), settleMs).unref()
   inlineMore()
   optimizeSooner()
   markLater()
