@@ -1,6 +1,6 @@
 // How many calls a server works on at once: whoever comes later waits, first come first served, the connections by turns.
 import { SallyportError } from '../errors.ts'
-import { BriefMap, oursAlone } from '../lib/brief-map.ts'
+import { BriefMap } from '../lib/brief-map.ts'
 import { whenLate } from '../lib/deadline.ts'
 import { Together, wholeTurnMs } from '../lib/together.ts'
 import type { Proposal, Turn, Waiting } from '../schema/governor.ts'
@@ -36,7 +36,7 @@ export const mostConcurrent = ({
 
 /** The turns at every server. Whatever lasts, as subscriptions do, is no call of a tool, and takes none. */
 export class Turns {
-  readonly #lines = new BriefMap<Line>(oursAlone)
+  readonly #lines = new BriefMap<Line>()
   /** How many calls of each principal wait */
   readonly #waiting = new Map<string, number>()
 
