@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -15,8 +14,8 @@
 // What we speak, as src/rpc/protocol.ts has it; a test compares. The daemon refuses what it does not speak.
 #define PROTOCOL "sallyport/1"
 
-// A daemon that is there, and ends before it answers, is followed by the next one for AGAIN_MS.
-enum { ATTACH_MS = 60000, RESULT_MS = 2000, AGAIN_MS = 5000, PAUSE_MS = 20 };
+// A daemon that is there, and ends before it answers, is followed by the next one after a pause that doubles: 20 ms, 40 … 2560.
+enum { ATTACH_MS = 60000, RESULT_MS = 2000, FIRST_PAUSE_MS = 20, LAST_PAUSE_MS = 2560 };
 
 #define USAGE "usage: sallyport-stdio NAME [--socket PATH] [--project FOLDER] [--no-autostart]"
 
@@ -105,16 +104,14 @@ static struct json answer_in(const struct buffer *buffer, size_t line_bytes) {
 
 // The socket of the session, and its answer. What a daemon began for us without an answer ended with our connection to it.
 static int attach(const char *path, bool may_start, const char *params, struct buffer *down, size_t *line) {
-  const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
-  for (int64_t until = 0;;) {
+  for (long pause_ms = FIRST_PAUSE_MS;; pause_ms *= 2) {
     int socket = dial(path, may_start);
     if (ask(socket, "session/attach", params, down, ATTACH_MS, line)) return socket;
     close(socket);
-    if (until == 0) until = now_ms() + AGAIN_MS;
-    if (!may_start || now_ms() >= until)
+    if (!may_start || pause_ms > LAST_PAUSE_MS)
       give_up(STATUS_UNAVAILABLE, "the daemon closed the connection without an answer", "");
     down->start = down->end = 0;
-    nanosleep(&pause, NULL);
+    nanosleep(&(struct timespec){.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000L}, NULL);
   }
 }
 
@@ -155,7 +152,7 @@ int stdio_main(int argc, char **argv) {
   snprintf(params, sizeof params, "{\"session\":\"%s\"}", session);
   socket = connect_to(path);
   if (socket < 0 || !ask(socket, "session/result", params, &down, RESULT_MS, &line))
-    give_up(STATUS_UNAVAILABLE, "the daemon ended, and the session with it", "");
+    give_up(STATUS_UNAVAILABLE, "the session ended, and no daemon says how its server did", "");
   expect_result(answer_in(&down, line), &result);
   if (!json_member(result, "status", &value) || !json_integer(value, &status) || status < 0 || status > 255)
     give_up(STATUS_FAILED, "the daemon gave no exit status for the session", "");

@@ -29,7 +29,7 @@ const partsOfTime = 16
 
 /**
  * The same for what takes steps of this thread's own: while it stood still it took none, and of that time no more counts than
- * one part.
+ * one part. So it is never less than that many of its longest turns.
  */
 export function whenSpent(ms: number, late: () => void): () => void {
   let [left, callOff] = [partsOfTime, (): void => undefined]
