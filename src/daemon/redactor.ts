@@ -15,8 +15,8 @@ import type { Happening } from '../supervisor/ports.ts'
 export const redactor: Keeper = {
   redact: redactShapes,
   redactLong: redactLongShapes,
+  shapeIn,
   secretIn: shapeIn,
-  valueIn: () => null,
 }
 
 function shapeIn(value: unknown): string | null {
@@ -38,8 +38,8 @@ export function redactorWith(broker: Broker, names: () => Iterable<string> = () 
     return hidden === undefined ? null : `the value of the credential ${hidden}`
   }
   return {
-    secretIn: (value) => valueIn(value) ?? redactor.secretIn(value),
-    valueIn,
+    shapeIn,
+    secretIn: (value) => valueIn(value) ?? shapeIn(value),
     redact(text) {
       const known = withoutKnown(text, broker)
       const { text: kept, hits } = redactor.redact(known.text)

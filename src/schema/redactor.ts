@@ -15,8 +15,8 @@ export interface Redactor {
 
 /** Knows as well what can't be kept as it is: what policy goes by is not redacted, so it is not taken. */
 export interface Keeper extends Redactor {
-  /** What a JSON value holds that looks like a secret or is one, in words; or null */
+  /** What a JSON value holds that looks like a secret, in words; or null */
+  shapeIn(value: unknown): string | null
+  /** The same, or whose value it holds: for operators, since whoever may ask it can find out a value by guesses */
   secretIn(value: unknown): string | null
-  /** The same of values that credentials have, whatever they look like */
-  valueIn(value: unknown): string | null
 }

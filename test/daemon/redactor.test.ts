@@ -113,9 +113,9 @@ test('a value is found in what is kept as it is, unless it is short, or the name
   for (const [secret, names, found] of cases) {
     using at = await leased(secret)
     const keeper = redactorWith(at.broker, () => names)
-    expect(keeper.valueIn({ source: `/opt/${secret}` })).toBe(found)
+    expect(keeper.secretIn({ source: `/opt/${secret}` })).toBe(found)
     expect(keeper.secretIn([`/opt/${secret}`])).toBe(found)
-    expect(keeper.valueIn({ source: '/opt/other' })).toBe(null)
+    expect(keeper.secretIn({ source: '/opt/other' })).toBe(null)
     expect(keeper.secretIn({ a: [`ghp_${'a1B2'.repeat(9)}`] })).toBe('what looks like a GitHub token')
   }
 })

@@ -11,7 +11,7 @@ import type { DaemonId } from '../../lib/ids.ts'
 import { timeThatStands } from '../../lib/standing-clock.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
-import type { Keeper } from '../../schema/redactor.ts'
+import type { Redactor } from '../../schema/redactor.ts'
 import type { Actor } from './actor.ts'
 import { Consequences } from './consequences.ts'
 import { notKept } from './failure-events.ts'
@@ -54,7 +54,7 @@ export interface GovernanceOptions {
   readonly halt: (server: string, reason: string) => Promise<void> | void
   /** What calls have begun, and what lasts, is looked at again: it may not go on by what holds from now on */
   readonly review: () => void
-  readonly redactor: Keeper
+  readonly redactor: Redactor
   readonly separation: 'full' | 'none'
   /** Further folds of the journal, by the name that a snapshot gives them */
   readonly folds?: Readonly<Record<string, Foldable>>
@@ -128,7 +128,6 @@ export class Governance implements AsyncDisposable {
       add,
       emit,
       codeOf,
-      keeper: redactor,
       stands,
       // What stood on another version of the declaration stands no more.
       accepted(server, version) {

@@ -23,16 +23,17 @@ import {
   choose,
   expectContained,
   expectListed,
+  type Reading,
+  readSurface,
   restOf,
   type Seen,
   unreadableDigest,
 } from './seen.ts'
-import { expectKept, type KeptReading, readKept } from './kept-surface.ts'
 import { turnsByName } from '../turns.ts'
 
 const everythingElse = '*'
 
-export interface SurfacePorts extends KeptReading {
+export interface SurfacePorts extends Reading {
   readonly ledger: Ledger
   /** Makes a fact durable, then true */
   readonly add: (fact: Fact, evidence?: Readonly<Record<string, unknown>>) => Promise<void>
@@ -67,7 +68,7 @@ export class Surfaces {
   observe(seen: Observation): Promise<void> {
     const { name } = seen.server
     return this.#inTurn(name, () => {
-      const read = readKept(seen, this.#ports, this.#ports.ledger.accepted(name))
+      const read = readSurface(seen, this.#ports, this.#ports.ledger.accepted(name))
       return this.#observe(read, seen.instance, seen.tools.size)
     })
   }
@@ -82,9 +83,8 @@ export class Surfaces {
     return this.#inTurn(server.name, async () => {
       const { declared, declaredVersion, only, by, peer } = acceptance
       const before = this.#ports.ledger.accepted(server.name)
-      const live = readKept({ ...seen, server: { ...server, declaration: declared } }, this.#ports, before)
+      const live = readSurface({ ...seen, server: { ...server, declaration: declared } }, this.#ports, before)
       if (declared !== null) expectListed(server.name, declared, seen.tools)
-      expectKept(live, [...Object.keys(declared ?? {}), ...(only ?? [])])
       expectVersion(server.name, declaredVersion, seen.saidVersion)
       expectContained(server, this.#ports.profileOf(server), live.tools)
       const chosen = choose(live, only, before)
