@@ -110,6 +110,15 @@ test('a list that stands twice is an error where some of it is denied', async ()
   )
 })
 
+test.each([['prompts/list', '{"__proto__":{"prompts":[{"name":"secret"}]},"prompts":[]}']])(
+  'a list of a prototype, which a reader that copies objects finds, is an error: %s',
+  async (method, result) => {
+    const line = await listed(method, result, [])
+    expect(line).toContain('ERR_MESSAGE_AMBIGUOUS')
+    expect(line).not.toContain('secret')
+  },
+)
+
 test.each([
   ['prompts/list', '{"prompts":{"0":{"name":"secret"}}}'],
   ['resources/templates/list', '{"resourceTemplates":"secret"}'],

@@ -221,6 +221,8 @@ test.each([
   '"resultType":"complete","ResultType":"input_required","InputRequests":{"who":{"method":"elicitation/create"}}',
   '"ResultType":"input_required","inputRequests":{"who":{"method":"sampling/createMessage"}}',
   '"Status":"input_required","inputRequests":{"who":{"method":"elicitation/create"}}',
+  '"__proto__":{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create"}}}',
+  '"resultType":"input_required","inputRequests":{"who":{"method":"roots/list","__proto__":{"method":"elicitation/create"}}}',
   '"resultType":"complete","inputRequests":{"who":{"method":"elicitation/create"}}',
   '"resultType":"input_required","inputRequests":[{"method":"elicitation/create"}]',
   '"resultType":"input_required","inputRequests":{"who":{"method":"roots/list","Method":"elicitation/create"}}',

@@ -25,7 +25,7 @@ export function introduction(
 
 /**
  * The text from `start` to `end` without the instructions in its `result`, or null where they may pass. Those that two
- * readers could take differently pass nowhere.
+ * readers could take differently pass nowhere, nor does what a reader that copies objects would find them in.
  */
 export function withoutInstructions(
   text: string,
@@ -35,7 +35,7 @@ export function withoutInstructions(
 ): string | null {
   if (text.charCodeAt(result.start) !== 123) return null
   const found = members(text, result.start, result.end).filter(
-    ({ key }) => key === 'instructions' || isConfusable(key, known),
+    ({ key }) => key === 'instructions' || key === '__proto__' || isConfusable(key, known),
   )
   const said = found.map((member) => utf8(text, member.start, member.end)).filter((json) => json !== 'null')
   if (said.length === 0) return null

@@ -9,11 +9,12 @@ import {
   type Span,
 } from '../../lib/json-scan.ts'
 import { isLong } from '../../lib/long-text.ts'
-import { parseOneWay } from '../../lib/one-way.ts'
+import { allIn, parseOneWay } from '../../lib/one-way.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { type Spellings, spellings } from '../../lib/key-folding.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { HostRequest } from './conversation.ts'
-import { confusableIn } from '../message/envelope.ts'
+import { confusableWithin } from '../message/envelope.ts'
 import { utf8 } from '../message/utf8.ts'
 import type { Wire } from './wire.ts'
 
@@ -89,7 +90,13 @@ export function filterList(
 export function shownIn({ route, method }: HostRequest, wire: Wire): Shows | null {
   const { gate, server } = wire
   if (route === 'filter')
-    return (tool, json) => tool !== null && gate.lists(server, tool) && wire.shows(parseOneWay(json))
+    return (tool, json) => {
+      const listed = parseOneWay(json)
+      if (tool !== null && listed !== null) return gate.lists(server, tool) && wire.shows(listed)
+      // What was accepted under a name of it is said to have changed, and is called no more.
+      for (const name of namesIn(json)) wire.shows(asNobodyCanRead(name))
+      return false
+    }
   if (method === 'tasks/list') return (task) => task !== null && wire.ownsTask(task)
   const subject = method === 'prompts/list' ? 'prompts/get' : 'resources/read'
   if (!wire.offers(subject)) return () => false
@@ -97,6 +104,12 @@ export function shownIn({ route, method }: HostRequest, wire: Wire): Shows | nul
   if (method === 'resources/list') return byRules
   return (name, json) => byRules?.(name, json) !== false && wire.isKnown(method, json)
 }
+
+/** All that an entry calls itself. */
+const namesIn = (json: string): readonly unknown[] => allIn(json, 'name').map(parseJson)
+
+/** A tool of that name which is none, for what says a key in two spellings. */
+const asNobodyCanRead = (name: unknown): object => ({ name, Name: name })
 
 /** What of a list is shown by the rules about the things in it; null where they hide nothing. */
 function shownByRules(
@@ -126,7 +139,7 @@ function nameOf(text: string, entry: Span, { key, entryKeys }: Shape): string | 
   const names = found.filter((member) => member.key === key)
   const [name] = names
   if (name === undefined || names.length > 1 || text.charCodeAt(name.start) !== 34) return null
-  if (confusableIn(found, entryKeys) !== null) return null
+  if (confusableWithin(found, entryKeys) !== null) return null
   return decodeString(text.slice(name.start, name.end))
 }
 
@@ -146,7 +159,7 @@ function expectReadable(method: string, text: string, { start, end }: Span): voi
 
 function onlyOne(method: string, found: readonly Member[], key: string, known: Spellings): Member | null {
   const same = found.filter((member) => member.key === key)
-  const other = confusableIn(found, known)
+  const other = confusableWithin(found, known)
   if (same.length > 1 || other !== null) {
     throw new SallyportError(
       'ERR_MESSAGE_AMBIGUOUS',

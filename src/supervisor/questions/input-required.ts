@@ -6,7 +6,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import { ascii, declined, rootsOf } from '../message/answers.ts'
 import { foldKey, spellings } from '../../lib/key-folding.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { confusableIn, readUnambiguous, type Request } from '../message/envelope.ts'
+import { confusableIn, confusableWithin, readUnambiguous, type Request } from '../message/envelope.ts'
 import { sensitiveFields } from './sensitive.ts'
 import type { Declared } from './declared.ts'
 import { queueIsFull, serverMay, whyNotHost } from './server-may.ts'
@@ -68,7 +68,8 @@ export function judgeInput(
   { waiting, declared }: HostState,
 ): InputVerdict {
   const found = result.inner
-  // A reader that takes one spelling for another would ask, and nobody judged what.
+  // A reader that copies objects, or takes one spelling for another, would ask, and nobody judged what.
+  if (found.some(({ key }) => key === '__proto__')) return refuse('something by a prototype', twoWays)
   if (found.some(({ key }) => foldKey(key) === asks) && confusableIn(found, asking) !== null)
     return refuse('something in two spellings', twoWays)
   const type = lookUp(found, 'resultType')
@@ -198,7 +199,7 @@ function methodOf(text: string, entry: Member): string {
   const found = members(text, entry.start, entry.end)
   const method = lookUp(found, 'method')
   if (method === null || method === 'twice' || lookUp(found, 'params') === 'twice') return ''
-  return confusableIn(found, question) === null ? textOf(text, method) : ''
+  return confusableWithin(found, question) === null ? textOf(text, method) : ''
 }
 
 const paramsAt = (text: string, { start, end }: Span): Span | null =>

@@ -97,7 +97,7 @@ function spelt(found: readonly Member[], known: Spellings): string | null {
     return `there are more than ${most.members} members in what it says, its form or a field`
   const keys = found.map(({ key }) => key)
   if (keys.some(({ length }) => length > most.key)) return `a key of it has more than ${most.key} characters`
-  const key = confusable(keys, known)
+  const key = keys.includes('__proto__') ? '__proto__' : confusable(keys, known)
   return key === null
     ? null
     : `what it says can be read in two ways: a key is ${printable(JSON.stringify(key).slice(0, 80))}`

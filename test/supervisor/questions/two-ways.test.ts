@@ -15,6 +15,7 @@ const unclear: readonly (readonly [string, string])[] = [
   ['two modes', `"mode":"url","mode":"form","url":"https://phish.example/",${plain}`],
   ['a mode that is none', `"mode":"URL","url":"https://phish.example/",${plain}`],
   ['a mode that is no text', `"mode":["url"],${plain}`],
+  ['a form of a prototype', `"__proto__":{"requestedSchema":{"properties":{"password":{}}}},${plain}`],
   ['two forms', `"requestedSchema":{"properties":{"password":{}}},${plain}`],
   ['a form in another case', `"requestedschema":{"properties":{"password":{}}},${plain}`],
   ['two lists of fields', '"requestedSchema":{"properties":{"password":{}},"properties":{"name":{}}}'],
