@@ -10,7 +10,8 @@ static void parse(void) {
   struct json result, value;
   char session[NAME_MAX_BYTES + 1];
   long status;
-  size_t bytes = ask(1 << 20, "session/attach", "{\"server\":\"files\"}", &down, RESULT_MS);
+  size_t bytes;
+  if (!ask(1 << 20, "session/attach", "{\"server\":\"files\"}", &down, RESULT_MS, &bytes)) return;
   is_asked = true;
   const char *line = exact(down.bytes, bytes);
   expect_result((struct json){.at = line, .end = line + bytes}, &result);
