@@ -1,4 +1,5 @@
 // JSON.parse, but for what V8 gets wrong in it: a key that is written with an escape can become another key.
+import { behindLiteral } from './long-text.ts'
 
 /**
  * The value of a JSON text, as `JSON.parse` should give it.
@@ -18,7 +19,7 @@ export function parseJson(text: string): unknown {
 /** Of a text that is JSON: a backslash stands in no other place of it than within a string. */
 function hasEscapedKey(text: string): boolean {
   for (let at = text.indexOf('\\'); at !== -1;) {
-    const end = behindString(text, at)
+    const end = behindLiteral(text, at)
     if (text.charCodeAt(behindSpace(text, end)) === colon) return true
     at = text.indexOf('\\', end)
   }
@@ -46,7 +47,7 @@ function read(text: string): unknown {
     at += 1
     switch (text.charAt(start)) {
       case '"': {
-        at = behindString(text, at)
+        at = behindLiteral(text, start)
         const said = stringOf(text, start, at)
         const next = behindSpace(text, at)
         if (text.charCodeAt(next) === colon) [key, at] = [said, next + 1]
@@ -85,16 +86,6 @@ function stringOf(text: string, start: number, end: number): string {
 /** Longest slice that V8 copies, characters */
 const copied = 12
 
-/** Offset behind the string that `at` is within. */
-function behindString(text: string, at: number): number {
-  let here = at
-  for (;;) {
-    const char = text.charCodeAt(here)
-    if (char === quote) return here + 1
-    here += char === backslash ? 2 : 1
-  }
-}
-
 function behindSpace(text: string, at: number): number {
   let here = at
   while (isSpace(text.charCodeAt(here))) here += 1
@@ -112,9 +103,7 @@ function behindWord(text: string, at: number): number {
 }
 
 const isSpace = (char: number): boolean => char === 32 || char === 10 || char === 13 || char === 9
-const quote = 34
 const comma = 44
 const colon = 58
-const backslash = 92
 const closingBracket = 93
 const closingBrace = 125
