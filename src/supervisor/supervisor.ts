@@ -13,10 +13,10 @@ import type {
 import type { ServerSettings } from '../schema/settings.ts'
 import { Generations } from './control/generations.ts'
 import { callTool } from './control/call-tool.ts'
+import type { ControlSlot } from './control/control-slot.ts'
 import type { Attachment, Caller, Ports, ToolCall } from './ports.ts'
 import { followLog } from './instance/log-follow.ts'
 import { RegisteredServer, sees } from './registered-server.ts'
-import type { Session } from './session/session.ts'
 import { SessionResults } from './session/results.ts'
 import { type ShownTools, shownTools } from './control/shown-tools.ts'
 import type { Surface } from './client/surface.ts'
@@ -139,7 +139,6 @@ export class Supervisor implements AsyncDisposable {
   async stop(
     caller: Caller,
     server: string,
-    _waiting: Waiting,
     reason = `${caller.role} ${caller.principal.id} stopped it`,
   ): Promise<readonly InstanceId[]> {
     return this.#server(caller, server).stop(caller, reason)
@@ -153,6 +152,11 @@ export class Supervisor implements AsyncDisposable {
   /** The operator's word that a server may run again, once nothing of it runs any more; false when none of that name is quarantined. */
   async release(server: string, reason: string): Promise<boolean> {
     return (await this.#servers.get(server)?.release(reason)) ?? false
+  }
+
+  /** What the caller's own control calls to a server find of it; null where none started it yet. */
+  own(caller: Caller, server: string): Pick<ControlSlot, 'view' | 'known'> | null {
+    return this.#server(caller, server).madeSlot(caller.principal.id)
   }
 
   /** The tools of the caller's connected servers; starts nothing. Only a server that is named is waited for. */
@@ -211,7 +215,12 @@ export class Supervisor implements AsyncDisposable {
     }
     const session = this.#usable(caller, server).open(caller, policy)
     this.#results.expect(session)
-    return attachmentOf(session, server)
+    return {
+      session: session.id,
+      server,
+      take: (...host) => session.take(...host),
+      abandon: () => void session.stop('the host went away').catch(() => undefined),
+    }
   }
 
   /** How a session ended; waits a bounded time for an end that is near. */
@@ -284,14 +293,5 @@ export class Supervisor implements AsyncDisposable {
 
   #requireRunning(): void {
     if (this.#isStopping) throw new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping')
-  }
-}
-
-function attachmentOf(session: Session, server: string): Attachment {
-  return {
-    session: session.id,
-    server,
-    take: (...host) => session.take(...host),
-    abandon: () => void session.stop('the host went away').catch(() => undefined),
   }
 }

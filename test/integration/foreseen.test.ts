@@ -1,16 +1,20 @@
 // What is said of a call beforehand goes by what its server lists now, and by what would run: not by what was accepted once.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { watching, yes } from '../support/watching.ts'
+import { witness } from '../support/witness.ts'
 
 const call = (client: Client, server: string, tool: string) =>
-  client.call('tools/call', { server, tool, arguments: {} }).then(
-    () => 'sent',
-    ({ code }: { code: string }) => code,
-  )
+  client
+    .call('tools/call', { server, tool, arguments: tool === 'change' ? { list: 'tools', patch: {} } : {} })
+    .then(
+      () => 'sent',
+      ({ code }: { code: string }) => code,
+    )
 
 async function said(client: Client, server: string, tool: string) {
   const { outcome, steps, identity } = await client.call('policy/explain', { server, tool })
@@ -38,6 +42,34 @@ test('a tool that its server lists otherwise by now would be refused, and stands
   await at.client.call('servers/stop', { server: 'pull' })
   expect(await said(at.client, 'pull', 'echo')).toMatchObject({ outcome: 'sent' })
   expect(await call(at.client, 'pull', 'echo')).toBe('sent')
+})
+
+test('what a server has said to have changed is compared before it is said what would come of a call', async () => {
+  await using at = await daemon(configOf({ pull: fixture('rug-pull', { surface: 'dynamic' }) }))
+  expect(await call(at.client, 'pull', 'poison')).toBe('sent')
+  expect(await said(at.client, 'pull', 'echo')).toMatchObject({
+    outcome: 'refused',
+    detail: expect.stringContaining('lists echo otherwise than when it was accepted'),
+  })
+})
+
+test('nothing is said to be sent to a server that says without end that its lists have changed', async () => {
+  await using seen = await witness()
+  const entry = {
+    args: ['/app/changes.mjs', '/seen/said'],
+    profile: 'workspace-write',
+    mounts: [seen.mount],
+    timeouts: { initialize_ms: 3000 },
+  }
+  await using at = await daemon(configOf({ restless: fixture('changes', entry) }))
+  await at.client.call('servers/start', { server: 'restless' })
+  writeFileSync(join(seen.source, 'said.restless'), '')
+  expect(await call(at.client, 'restless', 'change')).toBe('sent')
+  expect(await said(at.client, 'restless', 'echo')).toMatchObject({
+    outcome: 'refused',
+    verdict: 'refuse',
+    detail: expect.stringContaining('its lists have changed'),
+  })
 })
 
 test('a call to another version than was accepted would be refused, before that runs and after', async () => {

@@ -456,7 +456,7 @@ const asOneUser: Readonly<Record<string, () => Promise<void>>> = {
     const waiting = { signal: AbortSignal.timeout(patienceMs) }
     await all.supervisor.start(caller(ann), 'fixture', waiting)
     expect(all.supervisor.get(caller(bob), 'fixture').instances).toEqual([])
-    expect(await all.supervisor.stop(caller(bob), 'fixture', waiting)).toEqual([])
+    expect(await all.supervisor.stop(caller(bob), 'fixture')).toEqual([])
     expect(all.supervisor.get(caller(ann), 'fixture').instances).toMatchObject([{ principal: String(ann) }])
   },
 }

@@ -71,7 +71,7 @@ test('one whose server somebody stops meanwhile is told so, and starts nothing',
   await call(all)
   await ending(all)
   const made = call(all)
-  await all.supervisor.stop(operator, 'fixture', waiting)
+  await all.supervisor.stop(operator, 'fixture')
   expect(await made).toMatchObject({
     code: 'ERR_SERVER_UNAVAILABLE',
     message: 'mcp server fixture is unavailable: operator 0 stopped it',
@@ -146,7 +146,7 @@ test('what was ended for want of calls, or stopped, says so, and its next start 
     expect(stopped).toMatchObject({ restarts: 0, reason: 'no call for 50 ms; it exited with status 0' })
   }
   await all.supervisor.start(operator, 'fixture', waiting)
-  await all.supervisor.stop(operator, 'fixture', waiting)
+  await all.supervisor.stop(operator, 'fixture')
   expect(view()).toMatchObject({
     restarts: 0,
     reason: expect.stringMatching(/\w; it exited with status 0$/) as string,

@@ -5,11 +5,9 @@ import { living } from '../support/collect.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Sharer, type Sharing, shares, sharing } from '../support/sharing.ts'
 import { caller } from '../support/supervisor.ts'
-import { patienceMs } from '../support/patience.ts'
 
 const output = { resultBytes: 1_048_576, lineBytes: 65_536, stderrBytes: 65_536 }
 const restart = { scheduleS: [0.2], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
-const signal = AbortSignal.timeout(patienceMs)
 
 const held = (host: Sharer, key: string) =>
   eventually(async () =>
@@ -140,7 +138,7 @@ test('whoever stops or halts the server ends every call and session; released, i
   await Promise.all([one, two].map((host) => host.call(1, 'pid')))
   one.begin(2, 'hold', { key: 'a' })
   await held(one, 'a')
-  const stopped = await all.supervisor.stop(caller(), 'fixture', { signal })
+  const stopped = await all.supervisor.stop(caller(), 'fixture')
   expect(stopped).toHaveLength(1)
   expect(await codeOf(one.answer(2))).toBe('ERR_SERVER_UNAVAILABLE')
   await Promise.all([one.closed, two.closed])

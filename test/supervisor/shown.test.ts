@@ -170,7 +170,7 @@ test('that a tool has broken its word is an event, and it loses its trust and it
   ])
   expect(ledger.trust('fixture', 'echo')).toMatchObject({ tier: 'untrusted', evidence: 0, epoch: 1 })
   expect(permits.list().filter(({ identity }) => identity.includes('/echo@'))).toEqual([])
-  await all.supervisor.stop(caller(), 'fixture', waiting)
+  await all.supervisor.stop(caller(), 'fixture')
   await held
 })
 

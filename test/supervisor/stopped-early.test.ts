@@ -43,7 +43,7 @@ async function stopped<T>(
   { id, pid }: InstanceView,
   told: () => Promise<T>,
 ): Promise<{ readonly was: string | undefined; readonly heard: T }> {
-  const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
+  const gone = all.supervisor.stop(operator, 'fixture')
   try {
     const heard = await told()
     const { instances } = all.supervisor.get(operator, 'fixture')
@@ -91,7 +91,7 @@ test('a call that is in flight in a process of its own hears it, too, and not ho
     .call(caller(), { ...wait, timeoutMs: null, generation: null, lineage: null }, { signal: never })
     .catch((error: unknown) => error)
   await eventually(() => becameReady(all).some(({ detail }) => detail['purpose'] === 'call'))
-  await all.supervisor.stop(operator, 'fixture', { signal: never })
+  await all.supervisor.stop(operator, 'fixture')
   expect(await made).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
 })
 
@@ -105,7 +105,7 @@ test('a call hears it whose server is being launched, and the instance says no m
   await using all = await superviseAll([lastWord('session')], { launch })
   const made = called(all)
   await eventually(() => all.launches() === 1)
-  await all.supervisor.stop(operator, 'fixture', { signal: never })
+  await all.supervisor.stop(operator, 'fixture')
   expect(await made).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
   const { instances } = all.supervisor.get(operator, 'fixture')
   expect(instances).toMatchObject([{ state: 'stopped', reason: 'operator 0 stopped it' }])
@@ -162,7 +162,7 @@ async function asked(ms: number, ladder: ServerSettings['stop'] = stop) {
 test('a control call that its server has is answered while that is stopped, and no other is sent', async () => {
   const { all, made, outcomes } = await asked(1000)
   await using _ = all
-  const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
+  const gone = all.supervisor.stop(operator, 'fixture')
   await expect(called(all)).resolves.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
   expect(JSON.stringify(await made)).toContain('waited')
   await gone
@@ -173,7 +173,7 @@ test('a control call that its server has is answered while that is stopped, and 
 test('one that it does not answer in the time that it has to end is lost, and its caller hears why', async () => {
   const { all, made, outcomes } = await asked(600_000, { eofMs: 300, termMs: 300 })
   await using _ = all
-  await all.supervisor.stop(operator, 'fixture', { signal: never })
+  await all.supervisor.stop(operator, 'fixture')
   await expect(made).rejects.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
   await eventually(() => outcomes().length > 0)
   expect(outcomes()).toMatchObject([{ subject: 'wait', outcome: 'lost' }])
@@ -197,7 +197,7 @@ test('sessions that share a process are answered, too, what it has of them, and 
   one.begin(1, 'hold', { key: 'a' })
   other.begin(1, 'hold', { key: 'b' })
   await eventually(() => all.governed.records().filter(({ type }) => type === 'call.intent').length === 2)
-  const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
+  const gone = all.supervisor.stop(operator, 'fixture')
   for (const host of [one, other]) expect(JSON.stringify(await host.answer(1))).toContain('finished')
   await gone
   const outcomes = all.governed.records().filter(({ type }) => type === 'call.outcome')
@@ -208,7 +208,7 @@ test('a call that is stopped between its look at the server and its decision hea
   await using all = await superviseAll([serverSettings('echo.mjs', { timeouts })])
   expect(await called(all)).toMatchObject({ type: 'output' })
   const made = called(all)
-  const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
+  const gone = all.supervisor.stop(operator, 'fixture')
   expect(await made).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
   await gone
 })

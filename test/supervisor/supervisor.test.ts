@@ -97,7 +97,7 @@ test('a server that never gets ready holds up no list but its own', async () => 
   expect(tools.map(({ server }) => server)).toEqual(['fixture', 'fixture', 'fixture'])
   expect(stateOf(all)).toBe('starting')
   const own = all.supervisor.tools(caller(), 'silent', patient)
-  await all.supervisor.stop(caller(), 'silent', waiting)
+  await all.supervisor.stop(caller(), 'silent')
   expect((await own).tools).toEqual([])
   await starting
 })
@@ -108,7 +108,7 @@ test('principals have instances of their own and see no others', async () => {
   expect(all.supervisor.list(caller(2))[0]?.instances).toEqual([])
   await all.supervisor.start(caller(2), 'fixture', waiting)
   expect(all.launches()).toBe(2)
-  expect(await all.supervisor.stop(caller(2), 'fixture', waiting)).toHaveLength(1)
+  expect(await all.supervisor.stop(caller(2), 'fixture')).toHaveLength(1)
   expect(all.supervisor.list(caller(1))[0]?.instances).toMatchObject([{ state: 'ready' }])
   expect(all.supervisor.list(caller(0, 'operator'))[0]?.instances).toHaveLength(2)
 })
@@ -212,7 +212,7 @@ test('what is stopped while it is being ended for its own fault does not come ba
   const unavailable = { code: 'ERR_SERVER_UNAVAILABLE' }
   await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject(unavailable)
   expect(stateOf(all)).toBe('draining')
-  await all.supervisor.stop(caller(), 'fixture', waiting)
+  await all.supervisor.stop(caller(), 'fixture')
   expect(stateOf(all)).toBe('stopped')
 })
 
@@ -562,7 +562,7 @@ test('logs are followed line by line until the signal', async () => {
       controller.abort()
     }
   })()
-  await all.supervisor.stop(caller(), 'fixture', waiting)
+  await all.supervisor.stop(caller(), 'fixture')
   await following
   expect(lines).toEqual(['ignored SIGTERM'])
 })

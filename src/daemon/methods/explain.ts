@@ -32,6 +32,8 @@ interface Asked {
   readonly arguments: RawJson
   /** Why the server is down and not started by a call, or null */
   readonly down: string | null
+  /** Why it is not known what the server lists by now, or null */
+  readonly unlisted: string | null
   /** Whose call it would be, and what would serve it */
   readonly principal: string
   readonly own: InstanceView | undefined
@@ -46,7 +48,7 @@ export interface ExplainPorts extends ForeseenPorts {
 export async function explain(
   ports: ExplainPorts,
   server: ServerSettings,
-  { tool, arguments: given, lineage, down, principal, own }: Asked,
+  { tool, arguments: given, lineage, down, unlisted, principal, own }: Asked,
 ): Promise<Explanation> {
   const { governance, policy } = ports
   const { ledger } = governance
@@ -88,7 +90,7 @@ export async function explain(
         )
   const steps: ExplainedStep[] = [
     serverStep(governance, server, down),
-    acceptanceStep(governance, server, standing),
+    acceptanceStep(governance, server, standing, unlisted),
     judged,
     rulesStep(decision),
     trustStep(server, trust, {
@@ -149,7 +151,9 @@ function acceptanceStep(
   { ledger }: Governance,
   { name, acceptance }: ServerSettings,
   standing: Standing,
+  unlisted: string | null,
 ): ExplainedStep {
+  if (unlisted !== null) return refuse('acceptance', unlisted)
   if (standing.state === 'accepted') return pass('acceptance', `accepted as ${standing.identity}`)
   const isFirst = standing.state === 'unaccepted' && ledger.accepted(name) === null
   if (!isFirst || acceptance !== 'first-use') return refuse('acceptance', standing.reason)

@@ -3,28 +3,12 @@ import { isSameServer, whatOf } from '../../call/live.ts'
 import type { Standing } from '../../call/ports.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import type { Caller } from '../../supervisor/ports.ts'
-import type { Supervisor } from '../../supervisor/supervisor.ts'
 import type { Governance } from '../governance/governance.ts'
 import type { Machine } from '../machine/machine.ts'
 
 export interface ForeseenPorts {
   readonly governance: Governance
   readonly machine: Pick<Machine, 'originOf'>
-}
-
-/** What serves the caller's own control calls, or would but for its state. */
-export function ownInstance(
-  supervisor: Supervisor,
-  caller: Caller,
-  server: string,
-): InstanceView | undefined {
-  return supervisor
-    .get(caller, server)
-    .instances.find(
-      ({ principal, purpose }) =>
-        principal === caller.principal.id && (purpose === 'control' || purpose === 'shared'),
-    )
 }
 
 /** By what the caller's own instance lists; where it lists nothing at present, by what would run. */

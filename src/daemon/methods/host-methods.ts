@@ -40,8 +40,8 @@ export function hostMethods(ports: MethodPorts): MethodTable<keyof HostMethods> 
     'servers/list': (_params, { caller }) => ({ servers: supervisor.list(caller) }),
     'servers/get': ({ server }, { caller }) => supervisor.get(caller, server),
     'servers/start': ({ server }, { caller, signal }) => supervisor.start(caller, server, { signal }),
-    'servers/stop': async ({ server }, { caller, signal }) => ({
-      stopped: await supervisor.stop(caller, server, { signal }),
+    'servers/stop': async ({ server }, { caller }) => ({
+      stopped: await supervisor.stop(caller, server),
     }),
     ...launchMethods(ports),
     ...tools.table(),

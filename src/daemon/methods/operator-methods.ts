@@ -1,11 +1,12 @@
 // What only the operator can ask: the same for all principals, and what would give a host power over others.
+import { SallyportError } from '../../errors.ts'
+import { unlessAborted } from '../../lib/deadline.ts'
 import { RawJson } from '../../lib/raw-json.ts'
 import type { InstanceView, OperatorMethods } from '../../rpc/protocol.ts'
 import { approvalMethods } from './approval-methods.ts'
 import { auditMethods } from './audit-methods.ts'
 import { declarationMethods } from './declaration-methods.ts'
 import { explain } from './explain.ts'
-import { ownInstance } from './foreseen.ts'
 import { hostMethods } from './host-methods.ts'
 import type { MethodPorts } from './host-methods.ts'
 import type { Machine } from '../machine/machine.ts'
@@ -43,12 +44,15 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
     ...approvalMethods(ports),
     ...trustMethods(ports),
     ...auditMethods(ports),
-    'policy/explain'({ server, tool, lineage = null }, call) {
+    async 'policy/explain'({ server, tool, lineage = null }, call) {
       const given = call.text('arguments') ?? new RawJson('{}')
-      const { caller } = call
+      const { caller, signal } = call
       const { id: principal } = caller.principal
-      const own = ownInstance(supervisor, caller, server)
-      const callers = { principal, own, down: whyDown(own) }
+      const slot = supervisor.own(caller, server)
+      const unlisted = await whyUnlisted(slot?.known() ?? null, signal)
+      const own = slot?.view() // as it is by now
+      const isUp = own?.state === 'ready'
+      const callers = { principal, own, down: whyDown(own), unlisted: isUp ? unlisted : null }
       const asked = { tool, lineage, arguments: given, ...callers }
       return explain(ports, supervisor.settingsOf(caller, server), asked)
     },
@@ -57,6 +61,17 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
       call.afterReply(async () => shutDown(reason ?? 'the operator asked'))
       return { stopping: true }
     },
+  }
+}
+
+/** Why a call finds nobody who knows what its server lists by now, or null; a caller who waits for that no longer is told nothing. */
+async function whyUnlisted(known: Promise<void> | null, signal: AbortSignal): Promise<string | null> {
+  try {
+    if (known !== null) await unlessAborted(known, signal)
+    return null
+  } catch (thrown) {
+    signal.throwIfAborted()
+    return SallyportError.from(thrown).message
   }
 }
 

@@ -57,7 +57,7 @@ export function launchMethods(ports: RegistrationPorts): MethodTable<'servers/la
     // One at a time of each principal: its code is read while others are served.
     'servers/launch': (request, { caller, signal }) =>
       inTurnOf(caller.principal.id, () => launch(ports, request, caller, { signal })),
-    'servers/remove': ({ server }, { caller, signal }) => remove(ports, server, caller, { signal }),
+    'servers/remove': ({ server }, { caller }) => remove(ports, server, caller),
   }
 }
 
@@ -184,7 +184,6 @@ async function remove(
   { roster, supervisor, governance, machine, inTurn }: RegistrationPorts,
   server: string,
   caller: Caller,
-  waiting: { readonly signal: AbortSignal },
 ): Promise<HostMethods['servers/remove']['result']> {
   expectOwn({ roster, supervisor }, server, caller)
   // Before their calls end with the server, each of which takes its own along.
@@ -192,7 +191,7 @@ async function remove(
   // Who takes long to stop holds up nobody's reload.
   const everybody = { ...caller, role: 'operator' } as const
   const reason = `${caller.role} ${caller.principal.id} removed it`
-  const before = await supervisor.stop(everybody, server, waiting, reason)
+  const before = await supervisor.stop(everybody, server, reason)
   return inTurn(async () => {
     const settings = supervisor.settingsOf(caller, server)
     expectOwn({ roster, supervisor }, server, caller)

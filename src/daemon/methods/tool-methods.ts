@@ -12,7 +12,7 @@ import { formatPath } from '../../schema/problem.ts'
 import { displayName, schemaView, viewTools } from '../../supervisor/control/tool-view.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
-import { foreseen, type ForeseenPorts, ownInstance } from './foreseen.ts'
+import { foreseen, type ForeseenPorts } from './foreseen.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 
 type Methods = 'tools/list' | 'tools/describe' | 'tools/search'
@@ -106,7 +106,7 @@ export class ToolMethods {
     const { ledger } = governance
     const settings = supervisor.settingsOf(caller, server)
     const { tools } = await supervisor.tools(caller, server, { signal, length: 'full' })
-    const own = ownInstance(supervisor, caller, server)
+    const own = supervisor.own(caller, server)?.view()
     const standing = foreseen(this.#ports, settings, own, { kind: 'tool', subject: tool })
     const accepted = ledger.accepted(server)?.tools.get(tool)?.declaration ?? null
     const view =

@@ -354,7 +354,7 @@ describe('what stood on a tool', () => {
     {
       await using at = await stage({ rules, state: state.path })
       await approved(at, 'session')
-      await at.all.supervisor.stop(caller(), 'fixture', waiting)
+      await at.all.supervisor.stop(caller(), 'fixture')
       expect(at.all.governed.governance.approvals.standing()).toEqual([])
       await approved(at, 'session')
     }

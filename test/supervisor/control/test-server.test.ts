@@ -101,7 +101,7 @@ test.each(['quarantined', 'removed', 'replaced', 'stopped by its operator'])(
     if (how === 'quarantined') await supervisor.quarantine('fixture', 'a test')
     else if (how === 'removed') await supervisor.remove(operator, 'fixture')
     else if (how === 'replaced') await supervisor.replace('fixture', null, 'it was taken out')
-    else await supervisor.stop(operator, 'fixture', { signal })
+    else await supervisor.stop(operator, 'fixture')
     // Nothing of them is left once that is done, long before they would have waited for an answer no more.
     expect(inState('stopped')).toBe(2)
     expect(await looked).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })

@@ -57,7 +57,7 @@ const called = ({ supervisor }: Supervised, signal = never): Promise<unknown> =>
 test.each([
   [
     'stopped',
-    ({ supervisor }: Supervised) => supervisor.stop(caller(0, 'operator'), 'fixture', { signal: never }),
+    ({ supervisor }: Supervised) => supervisor.stop(caller(0, 'operator'), 'fixture'),
     'stopped it',
   ],
   ['quarantined', ({ supervisor }: Supervised) => supervisor.quarantine('fixture', 'a try'), 'quarantined'],
