@@ -3,6 +3,7 @@ import type { InstanceId } from '../lib/ids.ts'
 import type { Proposal } from '../schema/governor.ts'
 import { Ahead } from './ahead.ts'
 import {
+  type AcceptedBody,
   type Fact,
   haltOf,
   type HoldBody,
@@ -18,6 +19,7 @@ import type { Standing } from './ports.ts'
 import type { AcceptedSurface } from './declaration.ts'
 import { isSameServer, type Live } from './live.ts'
 import { Standings } from './standings.ts'
+import { toolKey as key } from './tool-key.ts'
 import {
   afterReplacement,
   afterReset,
@@ -28,20 +30,6 @@ import {
   type TrustThresholds,
   unknownTool,
 } from './trust.ts'
-
-let lastServer = ''
-let lastTool = ''
-let lastKey = '/'
-
-/** The text under which a tool is known: one text for as long as it is asked for, which is hashed once. */
-function key(server: string, tool: string): string {
-  if (server !== lastServer || tool !== lastTool) {
-    lastServer = server
-    lastTool = tool
-    lastKey = `${server}/${tool}`
-  }
-  return lastKey
-}
 
 const halts: Readonly<Record<string, 'ungoverned' | 'violated'>> = {
   'MP-FH-005': 'ungoverned',
@@ -78,8 +66,7 @@ export class Ledger {
   apply(fact: Fact): void {
     switch (fact.type) {
       case 'surface.accepted':
-        if (!isSameServer(this.accepted(fact.body.server) ?? fact.body, fact.body))
-          this.#replace(fact.body.server)
+        this.#renew(this.accepted(fact.body.server), fact.body)
         this.#accepted.set(fact.body.server, unfold(fact.body))
         this.#versions.set(fact.body.server, fact.body.declarationVersion)
         break
@@ -266,6 +253,18 @@ export class Ledger {
       this.#holds,
       saved?.holds.map((hold) => [hold.name, hold]),
     )
+  }
+
+  /** What is accepted otherwise than it was, or anew, has earned nothing under its name. */
+  #renew(before: AcceptedSurface | null, now: AcceptedBody): void {
+    if (before === null) return
+    if (!isSameServer(before, now)) return this.#replace(now.server)
+    for (const { declaration, surfaceDigest } of now.tools) {
+      const name = key(now.server, declaration.name)
+      const record = this.#trust.get(name)
+      const isSame = before.tools.get(declaration.name)?.surfaceDigest === surfaceDigest
+      if (record !== undefined && !isSame) this.#trust.set(name, afterReplacement(record))
+    }
   }
 
   /** What has a server's name from now on has done nothing yet, neither good nor bad. */

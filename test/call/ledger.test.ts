@@ -116,6 +116,51 @@ describe('what a tool has earned', () => {
   })
 })
 
+describe('accepted again', () => {
+  const [other] = acceptedBody('files', 'write_file').tools
+  const [tool] = accepted.tools
+  const changed = { ...tool, surfaceDigest: 'other' }
+  const earn = (): void => {
+    for (let n = 0; n < 4; n += 1)
+      ledger.apply({
+        type: 'call.outcome',
+        body: {
+          server: 'files',
+          subject: 'read_file',
+          kind: 'tool',
+          outcome: 'result',
+          trust_epoch: 0,
+          identity: `files/read_file@1#${ledger.accepted('files')?.declarationVersion}`,
+        },
+      })
+  }
+  const accept = (...tools: readonly unknown[]): void =>
+    ledger.apply({
+      type: 'surface.accepted',
+      body: { ...accepted, tools, declarationVersion: ledger.nextVersion('files') } as never,
+    })
+  beforeEach(() => {
+    accept(tool, other)
+    earn()
+    expect(ledger.trust('files', 'read_file')).toMatchObject({ tier: 'trusted', epoch: 0 })
+  })
+
+  test.each<[string, () => void]>([
+    ['otherwise', () => accept(changed, other)],
+    ['otherwise, after it was left out', () => (accept(other), accept(changed, other))],
+    ['as it was, after it was left out', () => (accept(other), accept(tool, other))],
+  ])('a tool that is listed %s has earned nothing', (_how, acceptances) => {
+    acceptances()
+    expect(ledger.trust('files', 'read_file')).toMatchObject({ tier: 'untrusted', evidence: 0, epoch: 1 })
+    expect(ledger.trust('files', 'write_file')).toMatchObject({ epoch: 0 })
+  })
+
+  test('a tool that is listed as it was keeps what it has earned, whatever of another tool changes', () => {
+    accept(tool, { ...other, surfaceDigest: 'other' })
+    expect(ledger.trust('files', 'read_file')).toMatchObject({ tier: 'trusted', evidence: 4, epoch: 0 })
+  })
+})
+
 describe('of a server that a host launched', () => {
   const removed = (server: string) =>
     ({ type: 'server.removed', body: { server, by: '0', scope: 'dynamic' } }) as const
