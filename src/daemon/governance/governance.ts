@@ -7,6 +7,7 @@ import type { Journal } from '../../journal/journal.ts'
 import type { Confided } from '../../credentials/confided.ts'
 import { loadKey } from '../../journal/key.ts'
 import { nowMs } from '../../lib/clock.ts'
+import { passedMs } from '../../lib/passed.ts'
 import type { DaemonId } from '../../lib/ids.ts'
 import { timeThatStands } from '../../lib/standing-clock.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
@@ -112,7 +113,7 @@ export class Governance implements AsyncDisposable {
     })
     this.approvals = new Approvals({
       limits: () => settings.approval,
-      now: () => performance.now(),
+      now: passedMs,
       listeners: () => this.#listeners,
       tell: (happening) => {
         tellOperators(happening, this.recorder, (...end) => this.consequences.ended(...end), emit)

@@ -2,6 +2,7 @@
 import type { StandingApproval } from '../../call/standing-approval.ts'
 import type { Permit } from '../../call/permit.ts'
 import { SallyportError } from '../../errors.ts'
+import { passedMs } from '../../lib/passed.ts'
 import type { PendingApproval } from '../../rpc/governed.ts'
 import type { OperatorMethods } from '../../rpc/protocol.ts'
 import { actor } from '../governance/actor.ts'
@@ -42,7 +43,7 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
         principal: approval.principal,
         session: approval.session,
         by: approval.by,
-        expires_in_ms: Math.round(approval.expiresAt - performance.now()),
+        expires_in_ms: Math.round(approval.expiresAt - passedMs()),
       })),
       listeners: governance.listeners,
     }),
@@ -117,7 +118,7 @@ function subscribe(
 
 /** An approval as it is recorded: on the wall clock, which outlives the daemon. */
 function storedApproval({ expiresAt, ...approval }: StandingApproval): Readonly<Record<string, unknown>> {
-  const leftMs = expiresAt - performance.now()
+  const leftMs = expiresAt - passedMs()
   const nowMs = Date.now()
   const at = (ms: number): string => new Date(ms).toISOString()
   return { ...approval, granted_at: at(nowMs), expires_at: at(nowMs + leftMs) }
