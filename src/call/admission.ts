@@ -79,7 +79,7 @@ export function leaseAskOf(
 
 /** `foreseen` is what it says of the secrets that the call will hold. */
 export function intentOf(
-  { call, lineage, evidence }: Proposal,
+  { call, lineage, id, evidence }: Proposal,
   { decided, permit }: Permitted,
   foreseen: Intent['foreseen'],
 ): Intent {
@@ -94,6 +94,7 @@ export function intentOf(
     permit: permit.id,
     approval,
     lineage,
+    id,
     foreseen,
     request: evidence,
   }

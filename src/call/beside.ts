@@ -1,17 +1,17 @@
 // What a call says to its server beside its arguments: whoever is asked about it sees that, too.
 import { members } from '../lib/json-scan.ts'
 import { latin1, parseWritten, unicode, WrittenNumber } from '../lib/one-way.ts'
+import { onlyCounts } from '../lib/only-counts.ts'
 import { RawJson, stringifyRaw } from '../lib/raw-json.ts'
 import { canonicalize } from './canonical.ts'
 
 /**
  * Of these a person is told otherwise, or nothing is to be told: the name is the identity's, of a subscription each thing is asked about
- * by itself, and a token counts requests
+ * by itself, and a token that only counts tells nothing
  */
 const told = {
   tool: new Set(['name', 'arguments']),
   method: new Set(['notifications']),
-  meta: new Set(['progressToken']),
 } as const
 const ofProtocol = 'io.modelcontextprotocol/'
 /** Longest text by which a host introduces itself in each request, and longest list of what it can do, characters */
@@ -29,12 +29,15 @@ interface Asked {
   /** The text of its params as it is recorded, without a person's answers */
   readonly evidence: string
   readonly lineage: string | null
+  /** The literal of its id, or null where that only counts */
+  readonly id: string | null
 }
 
 /** Gives what whoever is asked about a call reads of it: its arguments in canonical form, and what else it says to its server. */
 export const withBeside = (text: string, asked: Asked) => (): string => {
   const beside = besideArguments(asked)
-  return beside === null ? text : `${text} and beside it ${beside}`
+  const all = beside === null ? text : `${text} and beside it ${beside}`
+  return asked.id === null ? all : `${all} and as its id ${asked.id}`
 }
 
 /**
@@ -42,7 +45,7 @@ export const withBeside = (text: string, asked: Asked) => (): string => {
  * there are none. Left out is what each request of the later era says of its host, where it is no more than that. Of a request other
  * than of a tool all is its arguments, unless it is a subscription that is asked about thing by thing.
  */
-export function besideArguments({ kind, evidence, lineage }: Asked): string | null {
+export function besideArguments({ kind, evidence, lineage }: Omit<Asked, 'id'>): string | null {
   const text = latin1(evidence)
   const all = members(text, 0, text.length)
   if (kind === 'method' && !all.some(({ key }) => told.method.has(key))) return null
@@ -71,12 +74,14 @@ export function besideArguments({ kind, evidence, lineage }: Asked): string | nu
 
 /** Undefined where nothing is left. */
 function unusualIn(meta: object): object | undefined {
-  const left = Object.entries(meta).filter(([key, value]) => !told.meta.has(key) && !isUsual(key, value))
+  const left = Object.entries(meta).filter(([key, value]) => !isUsual(key, value))
   return left.length === 0 ? undefined : Object.fromEntries(left)
 }
 
 function isUsual(key: string, value: unknown): boolean {
   switch (key) {
+    case 'progressToken':
+      return value instanceof WrittenNumber ? onlyCounts(value.written) : onlyCounts(JSON.stringify(value))
     case `${ofProtocol}protocolVersion`:
       return typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value)
     case `${ofProtocol}logLevel`:

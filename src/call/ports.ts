@@ -121,6 +121,8 @@ export interface Intent {
   readonly permit: string
   readonly approval: string | null
   readonly lineage: string | null
+  /** The literal of its request's id, or null where that only counts */
+  readonly id: string | null
   /** What it says of the secrets that the call will hold; null where there are none */
   readonly foreseen: Readonly<Record<string, unknown>> | null
   readonly request: string

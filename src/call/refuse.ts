@@ -77,6 +77,7 @@ async function recordDenial(proposal: Proposal, failure: SallyportError, ports: 
       peer: proposal.peer,
       session: proposal.session,
       lineage: proposal.lineage,
+      ...(proposal.id === null ? {} : { request_id: proposal.id }),
       bytes_digest: sentDigest(proposal.bytes, proposal.evidence),
       policy: ports.policyVersion(proposal.server.name),
       rule,

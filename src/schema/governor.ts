@@ -27,6 +27,8 @@ export interface Proposal extends GovernedRequest {
   readonly session: string
   /** The host's opaque string, or null */
   readonly lineage: string | null
+  /** The literal of its id as the server will read it, or null where that only counts requests */
+  readonly id: string | null
   /** Why it can't be sent whatever policy says: the server is not there, or shows nothing that could be judged */
   readonly obstacle: SallyportError | null
   /** Whether what the server lists was compared with what was accepted; rejects where there is no end to that */

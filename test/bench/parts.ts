@@ -114,6 +114,7 @@ export async function wholeGovernor(): Promise<Row> {
     peer,
     session: 's-0123456789abcdefghijkl',
     lineage: null,
+    id: null,
     obstacle: null,
     comparing: () => null,
     isPart: false,

@@ -27,6 +27,7 @@ const proposal: Proposal = {
   peer: { uid: 1000, gid: 1000, pid: 42 },
   session: 's-1',
   lineage: null,
+  id: null,
   instance: null,
   obstacle: null,
   comparing: () => null,

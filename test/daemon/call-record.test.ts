@@ -82,6 +82,7 @@ const intent = {
   permit: 'p-1',
   approval: null,
   lineage: null,
+  id: null,
   foreseen: null,
   request: '{"a":"é\\n"}',
 }

@@ -53,6 +53,7 @@ const proposal = (call: string, subject = 'one') => ({
   peer: by.peer,
   session: 's',
   lineage: null,
+  id: null,
   obstacle: null,
   comparing: () => null,
   isPart: false,

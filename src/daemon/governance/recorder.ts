@@ -95,16 +95,17 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
    * each costs as much as some hundred characters.
    */
   intent(intent: Intent, told: Told): void {
-    const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
+    const { call, permit, approval, argumentsDigest, bytesDigest, lineage, id, foreseen } = intent
     const { about, request } = intent
     const [of, also] = [
       this.#common('call.intent', about, () => ({ ...about.target, ...about.basis })),
       this.#members(foreseen),
     ]
     const from = lineage === null ? noLineage : this.#words('lineage', lineage)
-    const rest = of.text + from.text + also.text
+    const as = id === null ? noId : this.#words('request_id', id)
+    const rest = of.text + from.text + as.text + also.text
     const text = `${this.#openingOfCall}${call}","permit":"${permit}${behindPermit(approval)}${argumentsDigest}","bytes_digest":"${bytesDigest}"${rest}`
-    const hits = of.hits + from.hits + also.hits
+    const hits = of.hits + from.hits + as.hits + also.hits
     const { server, kind, subject, identity, principal, peer, trust_epoch } = about.target
     const said: unknown =
       hits === 0
@@ -269,6 +270,7 @@ async function redactedLong(raw: string, redactor: Redactor): Promise<Redaction>
 }
 
 const nothing: Redaction = { text: '', hits: 0 }
+const noId: Redaction = { text: '', hits: 0 }
 const noLineage: Redaction = { text: ',"lineage":null', hits: 0 }
 const noDetail: Redaction = { text: ',"detail":null', hits: 0 }
 

@@ -129,7 +129,7 @@ function standingFor(
   const found = wordings.map((params) =>
     approvals.covering({
       ...question,
-      repeatDigest: repeatDigest({ bytes: params, evidence: params, lineage }),
+      repeatDigest: repeatDigest({ bytes: params, evidence: params, lineage, id: null }),
     }),
   )
   return found.find((approval) => approval !== null) ?? null

@@ -66,6 +66,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       peer: caller.principal.attributes,
       session: line?.instance ?? '',
       lineage: call.lineage,
+      id: null,
       obstacle,
       comparing: comparingOf(settings, () => line?.comparing() ?? null),
       isPart: false,

@@ -1,5 +1,8 @@
 // What a session's host asks for, as the governor is asked about it.
 import { newCallId } from '../../lib/ids.ts'
+import { unicode } from '../../lib/one-way.ts'
+import { onlyCounts } from '../../lib/only-counts.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { Proposal } from '../../schema/governor.ts'
 import { comparingOf } from '../client/quiet.ts'
 import type { Ask } from '../lanes/wire.ts'
@@ -25,8 +28,16 @@ export function proposalOf(
     peer: principal.attributes,
     session,
     lineage: held.lineage,
+    id: server.instance === 'shared' ? null : sayingId(held.request.id.raw), // there it is the daemon's own
     obstacle,
     comparing: comparingOf(server, surface),
     isPart: admissions.length + 1 < held.asks.length,
   }
 }
+
+const sayingId = (literal: string): string | null =>
+  onlyCounts(literal) ? null : inOneSpelling(unicode(literal))
+
+/** A text without needless escapes, in which nobody would find what looks like a secret. */
+const inOneSpelling = (literal: string): string =>
+  literal.startsWith('"') ? JSON.stringify(parseJson(literal)) : literal

@@ -411,6 +411,7 @@ describe('the outcome of a call', () => {
         peer: { uid: 1000, gid: 1000, pid: 1 },
         session: 's-1',
         lineage: null,
+        id: null,
         obstacle: null,
         comparing: () => null,
         isPart: false,

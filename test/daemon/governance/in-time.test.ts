@@ -47,6 +47,7 @@ async function stage(action: Rule['action'] = 'allow') {
     peer: { uid: 1000, gid: 1000, pid: 1 },
     session: 'x',
     lineage: null,
+    id: null,
     obstacle: null,
     comparing: () => null,
     isPart,

@@ -39,6 +39,7 @@ test('no good call of an earlier acceptance speaks for what is accepted now', as
       peer,
       session: 's-0123456789abcdefghijkl',
       lineage: null,
+      id: null,
       obstacle: null,
       comparing: () => null,
       isPart: false,

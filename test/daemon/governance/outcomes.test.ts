@@ -59,6 +59,7 @@ const admitted = ({ policy }: Governed, call: string) =>
       peer: by.peer,
       session: 's',
       lineage: null,
+      id: null,
       obstacle: null,
       comparing: () => null,
       isPart: false,

@@ -284,6 +284,7 @@ describe('the records of a call', () => {
       permit: 'p-1',
       approval: null,
       lineage,
+      id: null,
       foreseen: null,
       request: '{}',
     }
