@@ -47,6 +47,8 @@ export interface OutcomeBody {
   readonly trust_epoch: number
   /** It went by a yes to a call before it, and says nothing new */
   readonly repeats?: true
+  /** Why the result is not what the declaration says of results */
+  readonly off_schema?: string
 }
 
 export interface QuarantineBody {
@@ -125,13 +127,14 @@ const isForDeed = ({ failure }: Pick<QuarantineBody, 'failure'>): boolean => fai
 
 /** Whether a good call speaks for the tool as it is accepted now, whatever other code did. */
 export const isEvidence = (
-  { subject, identity, trust_epoch, repeats }: OutcomeBody,
+  { subject, identity, trust_epoch, repeats, off_schema }: OutcomeBody,
   { epoch }: Pick<TrustRecord, 'epoch'>,
   accepted: AcceptedSurface | null,
   known: { identity(accepted: AcceptedSurface, tool: string): string },
 ): boolean =>
   trust_epoch === epoch &&
   repeats !== true &&
+  off_schema === undefined &&
   (identity === undefined || accepted === null || identity === known.identity(accepted, subject))
 
 /** A surface as it is looked up. */

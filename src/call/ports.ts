@@ -145,6 +145,8 @@ export interface Ended {
     | 'target'
   >
   readonly outcome: Outcome
+  /** Why the result is not what its accepted declaration says; absent where it is, or nobody looked */
+  readonly offSchema?: string
   /** What became of the call's secrets; null where it had none */
   readonly used: Readonly<Record<string, unknown>> | null
 }

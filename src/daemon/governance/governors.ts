@@ -30,6 +30,7 @@ import type { Consequences } from './consequences.ts'
 import { event, tellRefusal } from './failure-events.ts'
 import type { Tell } from './health.ts'
 import { lasts } from './lasting.ts'
+import { unlikeDeclared } from './off-schema.ts'
 import { Outcomes } from './outcomes.ts'
 import type { Outfits } from '../machine/outfits.ts'
 import type { JournalRecorder } from './recorder.ts'
@@ -253,7 +254,7 @@ export class Governors implements AsyncDisposable {
   }
 
   #settle(admission: Admission, outcome: Outcome): boolean {
-    const { permits, outfits, emit } = this.#parts
+    const { permits, outfits, emit, ledger } = this.#parts
     const { server, subject, principal, call } = admission
     try {
       if (admission.refuse !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
@@ -264,9 +265,8 @@ export class Governors implements AsyncDisposable {
         const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
         emit(event('call/timeout', server, detail, principal))
       }
-      const ended = { admission, outcome, used }
-      if (this.#isPlain(admission, outcome)) this.#outcomes.putOff(ended)
-      else this.#outcomes.add(ended)
+      if (this.#isPlain(admission, outcome)) this.#outcomes.putOff({ admission, outcome, used })
+      else this.#outcomes.add({ admission, outcome, used, ...unlikeDeclared(ledger, admission, outcome) })
       return true
     } finally {
       admission.turn.end()

@@ -180,7 +180,7 @@ class Handed implements Told {
   }
 }
 
-const withoutAnswer = ({ admission, outcome, used }: Ended, why: string): Ended => {
+const withoutAnswer = ({ outcome, ...ended }: Ended, why: string): Ended => {
   const detail = `its answer of ${outcome.bytes?.length ?? 0} characters was not kept ${why}`
-  return { admission, used, outcome: { ...outcome, bytes: null, detail: outcome.detail ?? detail } }
+  return { ...ended, outcome: { ...outcome, bytes: null, detail: outcome.detail ?? detail } }
 }

@@ -102,7 +102,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
       this.#members(foreseen),
     ]
     const from = lineage === null ? noLineage : this.#words('lineage', lineage)
-    const as = id === null ? noId : this.#words('request_id', id)
+    const as = id === null ? nothing : this.#words('request_id', id)
     const rest = of.text + from.text + as.text + also.text
     const text = `${this.#openingOfCall}${call}","permit":"${permit}${behindPermit(approval)}${argumentsDigest}","bytes_digest":"${bytesDigest}"${rest}`
     const hits = of.hits + from.hits + as.hits + also.hits
@@ -115,18 +115,19 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
   }
 
   /** As `intent`. */
-  outcome({ admission, outcome, used }: Ended, told: Told): void {
+  outcome({ admission, outcome, offSchema, used }: Ended, told: Told): void {
     const { call, permit, intent, target, server, kind, subject, identity, principal, trustEpoch } = admission
     const again = admission.repeats ? { repeats: true } : null
     const { detail } = outcome
     const redactor = behind(this.#options.confided.of(server, principal), this.#options.redactor)
     const why = detail === null ? noDetail : this.#words('detail', detail, redactor)
+    const off = offSchema === undefined ? nothing : this.#words('off_schema', offSchema, redactor)
     const [of, also] = [this.#common('call.outcome', target, () => ({ ...target })), this.#members(used)]
-    const rest = of.text + why.text + also.text
+    const rest = of.text + why.text + off.text + also.text
     const text = `${this.#openingOfCall}${call}","intent":${intent},"permit":"${permit}${endedBy(outcome.kind)}${toTheMicrosecond(outcome.durationMs)}${again === null ? '' : ',"repeats":true'}${rest}`
-    const hits = of.hits + why.hits + also.hits
+    const hits = of.hits + why.hits + off.hits + also.hits
     const said: unknown =
-      hits === 0
+      hits === 0 && off === nothing
         ? { call, server, kind, subject, identity, outcome: outcome.kind, trust_epoch: trustEpoch, ...again }
         : bodyOf(text)
     this.#add({ type: 'call.outcome', said, told }, { text, hits }, ',"response":', outcome.bytes, redactor)
@@ -270,7 +271,6 @@ async function redactedLong(raw: string, redactor: Redactor): Promise<Redaction>
 }
 
 const nothing: Redaction = { text: '', hits: 0 }
-const noId: Redaction = { text: '', hits: 0 }
 const noLineage: Redaction = { text: ',"lineage":null', hits: 0 }
 const noDetail: Redaction = { text: ',"detail":null', hits: 0 }
 

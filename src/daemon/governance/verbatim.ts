@@ -46,6 +46,7 @@ const ofFacts: { readonly [T in Fact['type']]: Each<Extract<Fact, { readonly typ
     identity: 'given',
     trust_epoch: 'given',
     repeats: 'given',
+    off_schema: 'words',
   },
   'trust.violated': { server: 'given', tool: 'given', at: 'given', failure: 'given', detail: 'words' },
   'trust.reset': { server: 'given', tool: 'given', reason: 'words', by: 'given' },
