@@ -16,6 +16,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Consequences } from './consequences.ts'
 import { Introductions } from './introductions.ts'
+import { leftOutOf, unreadNews } from './left-out.ts'
 import { acceptance, beyondWords, event, mendOf, passedOverWords, undeclaredWords } from './failure-events.ts'
 import { expectVersion, isOf, otherWords, whyNone } from './said-version.ts'
 import {
@@ -151,7 +152,8 @@ export class Surfaces {
       for (const name of seen.unreadable.keys())
         if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
       change = compareSurface(accepted, digests, rest?.restDigest ?? accepted.restDigest)
-      change = { ...change, undeclared: await this.#judge(seen, accepted, change) }
+      const unread = isFirst ? [] : unreadNews(seen, accepted)
+      change = { ...change, undeclared: await this.#judge(seen, accepted, change, unread) }
       // They may be listed further on, where nobody looks: they are not callable, and that is nobody's violation.
       if (isFull) this.#tellUnaccepted(server.name, change.missing, beyondWords(this.#ports.toolLimit()))
       if (isFirst) this.#tellUnaccepted(server.name, seen.passedOver, passedOverWords)
@@ -173,6 +175,7 @@ export class Surfaces {
     seen: Seen,
     accepted: AcceptedSurface,
     change: SurfaceChange,
+    unread: readonly string[],
   ): Promise<SurfaceChange['undeclared']> {
     const { server, digests, rest } = seen
     const { undeclared, changed, isRestChanged } = change
@@ -180,11 +183,14 @@ export class Surfaces {
     if (isRestChanged && rest !== null)
       await this.#tell(server.name, [everythingElse], new Map([[everythingElse, rest.restDigest]]))
     await this.#tellReturned(seen, accepted)
-    if (undeclared.length === 0) return undeclared
     if (server.surface === 'static') {
-      await this.#ports.consequences.quarantine(server.name, 'MP-FH-005', undeclaredWords(undeclared))
-      return undeclared
+      const all = [...undeclared, ...unread]
+      if (all.length > 0)
+        await this.#ports.consequences.quarantine(server.name, 'MP-FH-005', undeclaredWords(all))
+      return all
     }
+    this.#tellUnaccepted(server.name, unread, passedOverWords)
+    if (undeclared.length === 0) return undeclared
     if (server.acceptance !== 'first-use') {
       this.#ports.emit(event('surface/unaccepted', server.name, { tools: undeclared }))
       return undeclared
@@ -265,10 +271,7 @@ export class Surfaces {
     const declarationVersion = ledger.nextVersion(server.name)
     const kept = change === null ? [] : [...(before?.tools.values() ?? [])]
     const fresh = [...seen.tools].filter(([name]) => change?.undeclared.includes(name) ?? true)
-    const named = new Set([
-      ...kept.map(({ declaration }) => declaration.name),
-      ...fresh.map(([name]) => name),
-    ])
+    const tools = [...kept, ...fresh.map(([, tool]) => tool)]
     await add(
       {
         type: 'surface.accepted',
@@ -278,13 +281,10 @@ export class Surfaces {
           codeDigest,
           saidVersion: change === null ? saidVersion : (before?.saidVersion ?? saidVersion),
           declarationVersion,
-          tools: [...kept, ...fresh.map(([, tool]) => tool)],
+          tools,
           restDigest: rest.restDigest,
           instructionsDigest: rest.instructionsDigest,
-          leftOut:
-            by === 'first-use'
-              ? (before?.leftOut ?? [])
-              : [...seen.digests.keys(), ...seen.passedOver].filter((name) => !named.has(name)),
+          leftOut: leftOutOf(seen, tools, by, before),
           acceptedBy: by,
         },
       },
