@@ -1,13 +1,14 @@
 // A daemon's journal with every kind of record that operators and hosts can bring about, each field of which is then changed.
 import { hash } from 'node:crypto'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { listSegments, segmentPath } from '../../src/journal/segments.ts'
 import { verifyJournal } from '../../src/journal/verify.ts'
 import { recordTypes, type RecordType } from '../../src/schema/record-type.ts'
-import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { configOf, daemon, endServe, fixture, place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { watching } from '../support/watching.ts'
@@ -392,4 +393,38 @@ test.each([
   expect(status).not.toBe(0)
   expect(stderr).not.toContain('anchor ')
   writeFileSync(path, text)
+})
+
+test('a start says in its log what of the journal it found cut off, or could not use, and what it can’t keep', async () => {
+  await using at = await place(config())
+  await endServe(await serve(at))
+  const [head, owed] = [join(at.stateDir, 'journal.head'), join(at.stateDir, 'journal.owed')]
+  const snapshot = join(at.stateDir, 'journal', 'snapshots', '0000000000000001.json')
+  rmSync(head)
+  mkdirSync(head)
+  mkdirSync(dirname(snapshot), { recursive: true })
+  for (const file of [owed, snapshot]) writeFileSync(file, 'forged\n')
+  const started = at.start(['serve'])
+  let log = ''
+  started.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()))
+  const said = (words: string): Record<string, unknown> | undefined =>
+    log
+      .split('\n')
+      .filter((line) => line.includes(`"msg":"${words}"`))
+      .map((line) => JSON.parse(line) as Record<string, unknown>)[0]
+  await eventually(() => said('what goes with the journal could not be kept') !== undefined)
+  started.kill('SIGTERM')
+  await once(started, 'exit')
+  expect(said('the end of the journal is missing, or may be')).toMatchObject({
+    level: 'warn',
+    lost: null,
+    reason: expect.stringContaining('head file is not to be used'),
+  })
+  expect(said('a snapshot of the journal is not to be used')).toMatchObject({
+    level: 'warn',
+    path: snapshot,
+    reason: expect.any(String),
+  })
+  expect(said('what was owed to the journal is not to be used')).toMatchObject({ level: 'warn', path: owed })
+  expect(said('what goes with the journal could not be kept')).toMatchObject({ level: 'warn', what: 'head' })
 })
