@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
@@ -135,12 +136,79 @@ describe('approvals --watch at a terminal', () => {
     expect((await at.run(['approve', id])).status).toBe(0)
     expect(await first).toBe('done')
     await person.shows('"n":"second"')
+    await person.shows('the one before is over; enter to answer this one: ')
     // What was on its way to the first is no answer to the second.
     person.types('y\n')
     await person.shows('y/n/s/p? ')
     person.types('n\n')
     expect(await second).toBe('ERR_APPROVAL_DENIED')
-    expect(person.screen()).toContain('the one before is over; enter to answer this one: ')
+  })
+
+  test('takes no answer that was typed before its question, or in one go with the answer to another', async () => {
+    await watchers(0)
+    const { standing } = await at.client.call('approvals/list', {})
+    await using person = terminal('approvals', '--watch')
+    person.types('y\n') // before anything reads them
+    await person.shows('waiting for questions')
+    person.types('y\np\n')
+    await delay(200) // they have come, and nothing on the screen tells
+    const first = outcomeOf(call('asked', { unseen: 1 }))
+    await person.shows('"unseen":1')
+    person.types('y\n') // sooner than anybody reads
+    await person.shows('y/n/s/p? ')
+    const second = outcomeOf(call('asked', { unseen: 2 }))
+    await eventually(async () => (await at.client.call('approvals/list', {})).pending.length === 2)
+    person.types('n\ny\n')
+    expect(await first).toBe('ERR_APPROVAL_DENIED')
+    await person.shows('"unseen":2')
+    await person.shows('y/n/s/p? ')
+    person.types('n\n')
+    expect(await second).toBe('ERR_APPROVAL_DENIED')
+    expect((await at.client.call('approvals/list', {})).standing).toHaveLength(standing.length)
+  })
+
+  test('nor the end of a word that was begun before', async () => {
+    await watchers(0)
+    await using person = terminal('approvals', '--watch')
+    await person.shows('waiting for questions')
+    person.types('ye')
+    await delay(200)
+    const made = outcomeOf(call('asked', { word: 1 }))
+    await person.shows('y/n/s/p? ')
+    person.types('p\n')
+    await person.shows('that was begun before there was a prompt, and is no answer')
+    await person.shows('y/n/s/p? ')
+    person.types('n\n')
+    expect(await made).toBe('ERR_APPROVAL_DENIED')
+  })
+
+  test('gives the terminal back as it was, for as long as it is stopped, too', async () => {
+    await watchers(0)
+    const shell = spawn('script', ['-qec', 'bash --norc -i', '/dev/null'], {
+      env: { ...at.env, TERM: 'xterm', PS1: 'ready> ', NO_COLOR: '1' },
+      cwd: at.folder,
+    })
+    const ended = once(shell, 'exit')
+    let screen = ''
+    shell.stdout.on('data', (chunk: Buffer) => (screen += chunk.toString()))
+    const shows = (text: string) => eventually(() => screen.includes(text))
+    const does = async (typed: string, text: string): Promise<void> => {
+      screen = ''
+      shell.stdin.write(typed)
+      await shows(text)
+    }
+    await shows('ready> ')
+    await does(`'${process.execPath}' '${main}' approvals --watch\n`, 'waiting for questions')
+    await does('\u001a', 'Stopped')
+    await does('stty -a\n', 'isig icanon')
+    shell.stdin.write('fg\n')
+    const made = outcomeOf(call('asked', { stopped: 1 }))
+    await shows('y/n/s/p? ')
+    shell.stdin.write('n\n')
+    expect(await made).toBe('ERR_APPROVAL_DENIED')
+    await does('\u0003', 'ready> ')
+    await does('stty -a; exit\n', 'isig icanon')
+    await ended
   })
 
   test.each([
