@@ -56,6 +56,7 @@ const longestName = 1024
 
 const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
 
+const neverAsked = 'no server may ask for it'
 const twoWays = 'a host could read another question in it than was judged'
 const refuse = (asked: string, reason: string): InputVerdict => ({ action: 'refuse', asked, reason })
 
@@ -126,7 +127,8 @@ export function judgeInput(
         answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
       }
     } else {
-      const why = whyNotHost(server, host, route, null)
+      // A result that asks for anything else, which a request may, asks in a way that nobody has.
+      const why = route === 'sampling' ? whyNotHost(server, host, route, null) : neverAsked
       if (why !== null) return refuse(method, why)
       passing++
     }

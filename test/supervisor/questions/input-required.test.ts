@@ -73,3 +73,11 @@ test('roots beside a question that goes to the host are refused as that, and not
   })
   expect(asked({}).action).toBe('answer')
 })
+
+test.each(['ping', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tools/call', 'x/y'])(
+  'no result asks for anything but a person, a model and the roots, whatever is on: %s',
+  (method) => {
+    const { verdict } = judged(1, method, { elicitation, sampling: true })
+    expect(verdict).toEqual({ action: 'refuse', asked: method, reason: 'no server may ask for it' })
+  },
+)
