@@ -63,7 +63,10 @@ export interface Introduced {
 export class Conversation {
   /** Version that the handshake settled on; null before it, and in the era that has none */
   protocolVersion: string | null = null
-  /** True once the host said `initialize`: the era of handshakes */
+  /**
+   * True once the host said `initialize`, until the server refuses: the era of handshakes. How a session is spoken in, and never
+   * whether what is said in it is judged: which of the two it is, a server decides by its answer.
+   */
   isLegacy = false
   /** Null before `initialize`, and in the era that has none */
   introduced: Introduced | null = null
@@ -77,6 +80,7 @@ export class Conversation {
   /** Host's key -> ours, for requests that were sent again */
   readonly #resent = new Map<string, string>()
   readonly #limit: number
+  #hasAgreed = false
   /** Why the clock stands: questions of the server's that the host has, and streams that are not read since it does not */
   #stands = 0
   #stoodAt = 0
@@ -92,6 +96,28 @@ export class Conversation {
 
   get isServerFull(): boolean {
     return this.serverRequests.size >= maxInFlight
+  }
+
+  /** The host says `initialize`, with these params. */
+  introduce(params: string, declared: Declared): void {
+    this.isLegacy = true
+    this.declared = declared
+    this.introduced = { params, initialized: null }
+  }
+
+  /** The server agrees to a version of the era of handshakes, null where it names none. */
+  agreed(version: string | null): void {
+    this.isLegacy = true
+    this.#hasAgreed = true
+    this.protocolVersion = version
+  }
+
+  /** It does not, or nobody can read to what: without another handshake, before or on its way, the session is of the later era. */
+  notAgreed(): void {
+    if (this.#hasAgreed || this.hostRequests.values().some(({ route }) => route === 'handshake')) return
+    this.isLegacy = false
+    this.declared = nothingDeclared
+    this.introduced = null
   }
 
   /** True when an answer may come under this id: another request must not be mistaken for the one that has it. */
@@ -211,7 +237,8 @@ export class Conversation {
    * other end, is in flight no longer: that is returned. Null where there is none such.
    */
   serverEnds(id: MessageId): HostRequest | true | null {
-    if (this.isLegacy) return this.settleServer(id.key) === null ? null : true
+    if (this.settleServer(id.key) !== null) return true
+    if (this.isLegacy) return null
     const request = this.hostRequests.get(id.key)
     if (request?.id.key !== id.key) return null
     return request.route === 'listen' ? this.cancel(id) : true

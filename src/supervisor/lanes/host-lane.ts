@@ -125,8 +125,8 @@ export class HostLane {
 
   /** The request, or where it answers questions whose time was over, or that nobody may ask, one that declines them. */
   #inTime(request: Request): Request {
-    const { talk, server } = this.#wire
-    if (talk.isLegacy) return request
+    const { server } = this.#wire
+    if (request.params?.inner.some(({ key }) => key === 'inputResponses') !== true) return request
     confideAnswers(this.#wire, request)
     const late = tooLate(this.#wire, request)
     const never = unasked(server, request)
@@ -159,9 +159,8 @@ export class HostLane {
       return 'drop'
     }
     if (route === 'handshake') {
-      talk.isLegacy = true
-      talk.declared = declaredAtStart(request.text, request.params)
-      talk.introduced = { params: wordsOf(request.text, request.params) ?? '{}', initialized: null }
+      const { text, params } = request
+      talk.introduce(wordsOf(text, params) ?? '{}', declaredAtStart(text, params))
       this.#wire.initializing()
     }
     const probe = { id: request.id, isWhole: route === 'probe' && saysWhoSpeaks(request) }

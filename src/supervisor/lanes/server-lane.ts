@@ -10,9 +10,10 @@ import { lastId, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Envelope, Notification, Request, Response } from '../message/envelope.ts'
 import { askedPlainly } from '../questions/as-task.ts'
 import { doesAsk } from '../questions/input-required.ts'
-import { nothingEnds, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
+import { nothingEnds, oversized, refused, tooManyAsked } from './answer-parts.ts'
 import { answerWithoutCredentials } from '../message/credential-meta.ts'
 import { mostGarbage } from '../message/garbage.ts'
+import { handshaken } from './handshaken.ts'
 import { evidenceOf } from './held.ts'
 import { inputAsked, notAsked, readdressed } from './input-asked.ts'
 import { introduction } from './instructions.ts'
@@ -176,22 +177,23 @@ export class ServerLane {
     const hasRoom = this.#wire.holding.hasRoomFor(response.end - response.start)
     const large = oversized(this.#wire.server, request, response) ?? (hasRoom ? null : noRoom())
     if (large !== null) this.#wire.note('session/too-large', { code: large.code, reason: large.message })
+    const error = request.route === 'handshake' ? handshaken(this.#wire, response, large) : large
     const verdict =
-      large === null ? this.#answer(request, response) : { replacement: errorLine(request.id, large) }
+      error === null ? this.#answer(request, response) : { replacement: errorLine(request.id, error) }
     return this.#wire.answered(request, response) ? verdict : 'drop'
   }
 
   #answer(request: HostRequest, response: Response): Verdict {
     const { result, text } = response
-    const { server } = this.#wire
-    const unsent = whyNotSent(server, response, () => declaredWith(request, this.#wire.talk.declared))
+    const { server, talk } = this.#wire
+    const unsent = whyNotSent(server, response, () => declaredWith(request, talk.declared))
     if (unsent !== null) return notAsked(server, request, 'elicitation', unsent)
     if (result === null) return readdressed(request, response)
-    if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
     const isList = request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list'
-    // Hosts of the later era take a question by whatever result it comes; here none may, whatever is enabled.
-    if ((isList || request.line === null) && !this.#wire.talk.isLegacy && doesAsk(text, result))
-      return notAsked(server, request, 'input', 'no answer to this method may ask')
+    // Hosts of the later era take a question by whatever result it comes; here none may, whatever is enabled, nor after a handshake.
+    const mayAsk = !isList && request.line !== null && !talk.isLegacy
+    if (!mayAsk && doesAsk(text, result))
+      return notAsked(server, request, 'input', talk.isLegacy ? notAfterHandshake : notByThis)
     if (isList) return this.#list(request, response, result)
     if (request.line !== null) return inputAsked(this.#wire, request, request.line, response, result)
     if (request.route === 'handshake' || request.route === 'probe')
@@ -274,6 +276,9 @@ export class ServerLane {
     return 'drop'
   }
 }
+
+const notByThis = 'no answer to this method may ask'
+const notAfterHandshake = 'in a session that began with initialize no answer may ask'
 
 const valueOf = ({ text, params }: Request): unknown =>
   params === null ? null : parseJson(utf8(text, params.start, params.end))

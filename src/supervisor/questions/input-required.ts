@@ -48,6 +48,8 @@ export interface HostState {
 const asking = spellings(['resultType', 'status', 'inputRequests', 'requestState'])
 const question = spellings(['method', 'params'])
 const asks = foldKey('inputRequests')
+/** Nearly all keys of nearly all results */
+const ordinary: ReadonlySet<string> = new Set(['content', 'structuredContent', 'isError', '_meta'])
 
 /** The most that is asked for at once: as many as the longest `elicitation.queue` holds */
 const mostAsked = 1024
@@ -147,9 +149,11 @@ export function judgeInput(
   }
 }
 
-/** True for a result that asks for anything, under whatever spelling: for methods whose results may not ask. */
+/** True for a result that asks for anything, under whatever spelling: for those that may not ask. */
 export const doesAsk = (text: string, { inner }: Member): boolean =>
-  inner.some(({ key, start, end }) => foldKey(key) === asks && text.slice(start, end) !== 'null')
+  inner.some(
+    ({ key, start, end }) => !ordinary.has(key) && foldKey(key) === asks && text.slice(start, end) !== 'null',
+  )
 
 /** The request again, under another id, with its inputs. Everything else of its parameters stands as it was. */
 export function retryLine(
