@@ -14,6 +14,7 @@ import type { MethodCall, MethodTable } from './methods.ts'
 import { launchEntry, type Launched, notLaunched, type Registered } from '../entries.ts'
 import type { Roster } from '../roster.ts'
 import { type InTurn, turnsByName } from '../turns.ts'
+import { expectNotQuarantined, expectRoom, expectUnlike, isOperators, taken } from './launch-limits.ts'
 import { expectReadable, isForeign } from './open-code.ts'
 import { expectOpenEntry, expectOpenName, type Finder } from './no-secret.ts'
 import { expectStated } from './stated.ts'
@@ -29,9 +30,6 @@ export interface RegistrationPorts {
   /** Aborts when the daemon goes down */
   readonly stopping: AbortSignal
 }
-
-/** What says which names are taken, and by whom. */
-type Known = Pick<RegistrationPorts, 'roster' | 'governance'>
 
 /** Puts back what was registered in an earlier life; what the configuration no longer allows is told and left out. */
 export async function restoreRegistered(
@@ -235,63 +233,4 @@ function expectOwn(
       `${server} stands in the configuration; take it out there, or set enabled: false`,
       { server },
     )
-}
-
-/** One host's leave room for the next one's, and all of them for the machine. What was quarantined keeps its own when it is gone. */
-function expectRoom({ roster, governance }: Known, name: string, { principal: { id } }: Caller): void {
-  const { maxDynamicServers: most, dynamic, servers } = roster.settings
-  const launchers = roster.launchers()
-  const own = launchers.filter((owner) => owner === id).length
-  const { length: halted } = governance.ledger
-    .quarantined()
-    .filter(({ server, owner }) => owner === id && !servers.has(server))
-  if (own + halted >= most)
-    throw notLaunched(
-      name,
-      `max_dynamic_servers (${most}) of uid ${id} is reached${halted === 0 ? '' : `, ${halted} of them quarantined`}`,
-      halted === 0 ? 'remove one first' : 'remove one first, or have the operator release one',
-    )
-  if (launchers.length >= dynamic.inAll)
-    throw notLaunched(
-      name,
-      `dynamic.in_all (${dynamic.inAll}) is reached by all hosts together`,
-      'wait until one is removed',
-    )
-}
-
-/** A name that the operator's server had stays that one's, with what was accepted under it and what is held against it. */
-const isOperators = ({ roster, governance }: Known, server: string): boolean =>
-  roster.isOperators(server) || governance.ledger.knows(server)
-
-/** A name of a host's choice is none that whoever approves a call could take for another server's. */
-function expectUnlike(roster: Roster, server: string): void {
-  const other = roster.readsAs(server)
-  if (other !== null) throw taken(server, `reads as ${other}, which is taken`)
-}
-
-const taken = (server: string, how = 'is taken'): SallyportError =>
-  new SallyportError('ERR_SERVER_EXISTS', `the name ${server} ${how}; choose another`, { server })
-
-/** What was halted stays halted, whatever its next name is: for its own principal, or for all where it was the operator's. */
-function expectNotQuarantined(
-  { ledger }: Governance,
-  name: string,
-  origin: string | null,
-  { principal }: Caller,
-): void {
-  const halt = ledger
-    .quarantined()
-    .find(
-      ({ server, owner, origin: halted }) =>
-        server === name || (halted !== null && halted === origin && (owner ?? principal.id) === principal.id),
-    )
-  if (halt === undefined) return
-  if ((halt.owner ?? principal.id) !== principal.id)
-    throw notLaunched(name, 'what had this name before is quarantined', 'choose another name')
-  const what = halt.server === name ? 'it' : `the same thing, as ${halt.server},`
-  throw notLaunched(
-    name,
-    `${what} is quarantined (${halt.failure}): ${halt.reason}`,
-    `the operator releases it: sallyport release ${halt.server}`,
-  )
 }
