@@ -22,8 +22,8 @@ export type Reloaded = OperatorMethods['daemon/reload']['result']
 export interface ReloadPorts {
   /** Reads the configuration as the start did */
   readonly load: (waiting: { readonly signal: AbortSignal }) => Promise<Settings>
-  /** Throws where the daemon can't go over to these settings while it runs; what it returns lets in whom they let in */
-  readonly expectKept: (next: Settings) => () => void
+  /** Throws where the daemon can't go over to these settings while it runs; what it returns, where a server can't be beside them */
+  readonly judgeApart: (next: Settings) => (server: ServerSettings) => void
   /** Told of what goes on after the answer */
   readonly begun: (work: Promise<void>) => void
   readonly roster: Roster
@@ -71,16 +71,16 @@ export function reloadsOnWord(ports: ReloadPorts): () => Promise<Reloaded> {
 }
 
 async function reloadNow(ports: ReloadPorts, caller: Caller): Promise<Reloaded> {
-  const { load, expectKept, governance, emit, log, signal, inRosterTurn } = ports
+  const { load, judgeApart, governance, emit, log, signal, inRosterTurn } = ports
   try {
     signal.throwIfAborted()
     const next = await load({ signal })
-    const letIn = expectKept(next)
+    const expectApart = judgeApart(next)
     for (const warning of next.warnings) log.warn({ warning }, 'configuration')
     const replaced = await otherCode(ports) // of what is added meanwhile, the code was read only now
     return await inRosterTurn(() => {
       signal.throwIfAborted()
-      return goOver(ports, { next, letIn, replaced }, caller)
+      return goOver(ports, { next, expectApart, replaced }, caller)
     })
   } catch (thrown) {
     const { code, message, details } = SallyportError.from(thrown)
@@ -96,14 +96,14 @@ async function reloadNow(ports: ReloadPorts, caller: Caller): Promise<Reloaded> 
 /** A configuration that may be gone over to. */
 interface Accepted {
   readonly next: Settings
-  readonly letIn: () => void
+  readonly expectApart: (server: ServerSettings) => void
   /** Servers whose code is to be pinned anew */
   readonly replaced: ReadonlySet<string>
 }
 
 async function goOver(
   ports: ReloadPorts,
-  { next, letIn, replaced }: Accepted,
+  { next, expectApart, replaced }: Accepted,
   caller: Caller,
 ): Promise<Reloaded> {
   const { roster, supervisor, governance, machine, emit, log, begun } = ports
@@ -112,13 +112,13 @@ async function goOver(
   let ended: ReturnType<Governance['reloaded']> = { permits: [], approvals: [] }
   let stops: readonly Promise<unknown>[] = []
   await roster.goOver(next, {
+    expectApart,
     record: (gone) =>
       governance.removeWith(gone, actor(caller), () => recordReload(governance, next, { ...actor(caller) })),
     // In one turn: no call is decided by the one and sent under the other.
     goneOver: (before, left) => {
       const now = roster.current()
       changes = compare(before, now, replaced)
-      letIn()
       leftOut = left
       const affected = [...changes.changed, ...changes.removed]
       machine.unpin(settingsOf(before, affected))

@@ -189,8 +189,8 @@ export class Roster implements Foldable {
     return this.#goingOver
   }
 
-  async #goOver(settings: Settings, { record, goneOver }: Transition): Promise<void> {
-    const { roll, leftOut } = await this.#judgeStanding(settings)
+  async #goOver(settings: Settings, { expectApart, record, goneOver }: Transition): Promise<void> {
+    const { roll, leftOut } = await this.#judgeStanding(settings, expectApart)
     const gone = leftOut.map(({ server }) => server).filter((server) => this.#launched.has(server))
     for (const server of gone) this.#leaving.add(server)
     this.#next = roll
@@ -208,15 +208,15 @@ export class Roster implements Foldable {
   }
 
   /** Judges those who are there when it has judged them. */
-  async #judgeStanding(settings: Settings): Promise<AllJudged> {
+  async #judgeStanding(...by: [Settings, Transition['expectApart']]): Promise<AllJudged> {
     for (;;) {
       const revision = this.#revision
-      const judged = await this.#judgeAll(settings)
+      const judged = await this.#judgeAll(...by)
       if (revision === this.#revision) return judged
     }
   }
 
-  async #judgeAll(settings: Settings): Promise<AllJudged> {
+  async #judgeAll(settings: Settings, expectApart: Transition['expectApart']): Promise<AllJudged> {
     const roll = rollOf(settings)
     const leftOut: LeftOut[] = []
     const registered = [...this.#registered.values()].map(({ server, entry, directory }) => ({
@@ -235,7 +235,9 @@ export class Roster implements Foldable {
       if (roll.configured.has(server) && !isLaunched) continue // the configuration wins
       try {
         if (roll.servers.has(server)) throw taken(server)
-        enter(roll, await judge(roll, server, entry(), { ...place, host: this.#host }))
+        const judged = await judge(roll, server, entry(), { ...place, host: this.#host })
+        expectApart(judged.server)
+        enter(roll, judged)
       } catch (error) {
         const { code, message } = SallyportError.from(error)
         leftOut.push({ server, code, reason: message })
@@ -252,6 +254,8 @@ interface AllJudged {
 }
 
 interface Transition {
+  /** Throws where a server would run as somebody who is a host under these settings */
+  readonly expectApart: (server: ServerSettings) => void
   /** Makes it durable that these settings hold, and that launched servers which they do not allow are gone: both, or neither */
   readonly record: (gone: readonly string[]) => Promise<void>
   /** The settings of before do not hold any more */

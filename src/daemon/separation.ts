@@ -1,13 +1,15 @@
 // Whether hosts are kept from the daemon and the sandboxes by the kernel: only where nobody shares a uid.
 import { SallyportError } from '../errors.ts'
 import { textIfThere } from '../lib/missing.ts'
-import type { Settings } from '../schema/settings.ts'
+import type { ServerSettings, Settings } from '../schema/settings.ts'
 
 /** Who may use host.sock, and what that means for separation. */
 export interface Admission {
   /** Group of host.sock, or null for the daemon's own user alone */
   readonly hostGid: number | null
   readonly separation: 'full' | 'none'
+  /** Throws ERR_SEPARATION where a server's sandbox would run under a uid that host.sock admits */
+  readonly expectApart: (server: ServerSettings) => void
   readonly admitsHost: (uid: number) => boolean
   readonly admitsOperator: (uid: number) => boolean
 }
@@ -20,29 +22,26 @@ export interface UserDatabase {
 
 /**
  * Works out who is who. Throws ERR_SEPARATION where `require_separation` can't hold or a sandbox would run under a uid
- * that host.sock admits, and ERR_CONFIG_INVALID where `host_group` does not exist.
+ * that host.sock admits, and ERR_CONFIG_INVALID where `host_group` does not exist. Of settings that change, a host is admitted
+ * by the servers that there are when it comes.
  */
 export function admission(settings: Settings, daemonUid: number, database = readDatabase()): Admission {
   const group = settings.hostGroup === null ? null : findGroup(settings.hostGroup, database)
   const hosts = group === null ? new Set([daemonUid]) : group.members
-  for (const { name, runAs } of settings.servers.values())
-    if (runAs !== null && runAs !== daemonUid && hosts.has(runAs))
-      throw new SallyportError(
-        'ERR_SEPARATION',
-        `servers.${name}.run_as: got uid ${runAs}, which host.sock admits; expected one that no host has`,
-        { server: name, uid: runAs },
-      )
-  const sandboxes = [...settings.servers.values()].map(
-    ({ runAs }) => runAs ?? (daemonUid === 0 ? null : daemonUid),
-  )
-  const isShared = hosts.has(daemonUid) || sandboxes.some((uid) => uid !== null && hosts.has(uid))
+  const expectApart = ({ name, runAs }: ServerSettings): void => {
+    if (runAs !== null && runAs !== daemonUid && hosts.has(runAs)) throw sharedWithHost(name, runAs)
+  }
+  for (const server of settings.servers.values()) expectApart(server)
+  const isShared = hosts.has(daemonUid) // and no sandbox's own uid is a host's
   if (isShared && settings.requireSeparation) throw notSeparate(daemonUid, settings.hostGroup)
-  const runAs = new Set(sandboxes.filter((uid) => uid !== null && uid !== daemonUid))
+  const isSandboxes = (uid: number): boolean =>
+    [...settings.servers.values()].some(({ runAs }) => runAs === uid)
   return {
     hostGid: group?.gid ?? null,
     separation: isShared ? 'none' : 'full',
+    expectApart,
     // With a group the kernel has judged by the socket's mode: membership may come from where we can't read it.
-    admitsHost: (uid) => uid === 0 || uid === daemonUid || (group !== null && !runAs.has(uid)),
+    admitsHost: (uid) => uid === 0 || uid === daemonUid || (group !== null && !isSandboxes(uid)),
     admitsOperator: (uid) => uid === 0 || uid === daemonUid,
   }
 }
@@ -74,6 +73,13 @@ function findGroup(
 function records(text: string): string[][] {
   return text.split('\n').map((line) => line.split(':'))
 }
+
+const sharedWithHost = (server: string, uid: number): SallyportError =>
+  new SallyportError(
+    'ERR_SEPARATION',
+    `servers.${server}.run_as: got uid ${uid}, which host.sock admits; expected one that no host has`,
+    { server, uid },
+  )
 
 function notSeparate(daemonUid: number, hostGroup: string | null): SallyportError {
   const why = hostGroup === null ? 'host_group is not set, so hosts are' : `a member of ${hostGroup} is`

@@ -10,7 +10,7 @@ import { packageVersion } from '../lib/version.ts'
 import { PeerQuery } from '../rpc/peer.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import { prepareRuntimeDir, prepareStateDir } from '../rpc/runtime-dir.ts'
-import type { Settings } from '../schema/settings.ts'
+import type { ServerSettings, Settings } from '../schema/settings.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
 import type { Caller, Emit } from '../supervisor/ports.ts'
 import { Supervisor } from '../supervisor/supervisor.ts'
@@ -67,8 +67,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   try {
     // 1. Who may come in, before there is a door.
     const uid = process.geteuid?.() ?? -1
-    let admitted = admission(settings, uid)
-    const { hostGid, separation } = admitted
+    const { hostGid, separation, ...admitted } = admission(settings, uid)
+    const judgeApart = (next: Settings): ((server: ServerSettings) => void) => {
+      const fresh = admission(next, uid)
+      expectKept(settings, next, fresh.separation === separation)
+      return fresh.expectApart
+    }
+    const expectApart = (server: ServerSettings): void => judgeApart(roster.current())(server)
 
     // 2. The folders, and the locks that make everything in them ours.
     await prepareStateDir(stateDir) // first: the other may lie in it
@@ -168,7 +173,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     })
     await launches.end(governance, String(uid))
     await recordConfiguration(governance, options.settings)
-    await restoreRegistered({ roster, supervisor }, log)
+    await restoreRegistered({ roster, supervisor, expectApart }, log)
     governance.endReplaced((server) => policyVersionOf(roster.current(), server))
     governance.resume()
     const peers = new PeerQuery(initPath)
@@ -198,11 +203,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     let begun: Promise<unknown> = Promise.resolve()
     const reloading = {
       load: options.load,
-      expectKept(next: Settings) {
-        const fresh = admission(next, uid)
-        expectKept(settings, next, fresh.separation === separation)
-        return () => void (admitted = fresh)
-      },
+      judgeApart,
       begun: (work: Promise<void>) => void (begun = Promise.all([begun, work])),
       roster,
       supervisor,
@@ -220,6 +221,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       governance,
       roster,
       machine,
+      expectApart,
       redactor,
       tools,
       events,

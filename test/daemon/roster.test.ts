@@ -1,10 +1,13 @@
 // Which names are taken, and by whom.
 import { expect, test } from 'vitest'
+import { settingsOf } from '../../src/config/load.ts'
 import { Roster } from '../../src/daemon/roster.ts'
+import { SallyportError } from '../../src/errors.ts'
 import type { Settings } from '../../src/schema/settings.ts'
 
 const empty = { servers: new Map(), profiles: new Map() } as unknown as Settings
-const rosterOf = (settings: Settings) => new Roster(settings, { env: {}, home: '/nonexistent', uid: 0 })
+const host = { env: {}, home: '/nonexistent', uid: 0 }
+const rosterOf = (settings: Settings) => new Roster(settings, host)
 
 test('who lets go of a name that is another’s by now leaves it to that one', () => {
   const roster = rosterOf(empty)
@@ -33,4 +36,25 @@ test('a name that a server of the operator’s had is the operator’s in every 
       'added',
       'configured',
     ])
+})
+
+test('what was registered and would run as somebody who is a host by now is left out of the next configuration', async () => {
+  const whole = await settingsOf({ version: 1, allowed_commands: ['node'] }, '/', host)
+  const roster = new Roster(whole, host)
+  const entry = { command: 'node', args: ['/app/x.mjs'], profile: 'node', justification: 'a test' }
+  const body = { server: 'later', entry, directory: '/', by: '0' }
+  roster.fold({ type: 'server.registered', body })
+  const left: string[] = []
+  const goOver = (expectApart: () => void): Promise<void> =>
+    roster.goOver(whole, {
+      expectApart,
+      record: async () => undefined,
+      goneOver: (_before, leftOut) => void left.push(...leftOut.map(({ code }) => code)),
+    })
+  await goOver(() => undefined)
+  expect([left, roster.operators()]).toEqual([[], ['later']])
+  await goOver(() => {
+    throw new SallyportError('ERR_SEPARATION', 'a host by now')
+  })
+  expect([left, roster.operators()]).toEqual([['ERR_SEPARATION'], []])
 })

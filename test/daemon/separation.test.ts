@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { admission } from '../../src/daemon/separation.ts'
 import type { UserDatabase } from '../../src/daemon/separation.ts'
 import { settingsOf } from '../../src/config/load.ts'
-import type { Settings } from '../../src/schema/settings.ts'
+import type { ServerSettings, Settings } from '../../src/schema/settings.ts'
+import { serverSettings } from '../support/server-settings.ts'
 
 const database: UserDatabase = {
   passwd:
@@ -60,6 +61,17 @@ describe('admission', () => {
     const { admitsHost, admitsOperator } = admission(settings({ hostGroup: 'hosts' }, 1500), 0, database)
     expect([0, 1001, 1500].map(admitsHost)).toEqual([true, true, false])
     expect([0, 1001].map(admitsOperator)).toEqual([true, false])
+  })
+
+  it('judges a server that comes later, and who comes then, by the servers that there are by then', () => {
+    const servers = new Map<string, ServerSettings>()
+    const later = (runAs: number): ServerSettings => ({ ...serverSettings('echo.mjs'), name: 'later', runAs })
+    const { admitsHost, expectApart } = admission({ ...plain, hostGroup: 'hosts', servers }, 0, database)
+    expect(() => expectApart(later(1001))).toThrow(expect.objectContaining({ code: 'ERR_SEPARATION' }))
+    expect(() => expectApart(later(1500))).not.toThrow()
+    expect(admitsHost(1500)).toBe(true)
+    servers.set('later', later(1500))
+    expect(admitsHost(1500)).toBe(false)
   })
 
   it('refuses a group that does not exist, with the command that makes it', () => {

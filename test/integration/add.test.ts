@@ -2,9 +2,10 @@
 import { chmod, mkdir, truncate, writeFile } from 'node:fs/promises'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { configOf, daemon, fixture } from '../support/daemon.ts'
+import { describe, expect, test } from 'vitest'
+import { configOf, daemon, endServe, fixture, place, serve } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { isRoot } from '../support/user.ts'
 
 const fixtures = join(import.meta.dirname, '../fixtures/servers')
 
@@ -96,6 +97,43 @@ test('a server whose code takes long to read holds up no reload, and is none whe
   await eventually(() => !readsOf(at.process.pid ?? 0).includes(join(source, 'large')))
   const { servers } = await at.client.call('servers/list', {})
   expect(servers.map(({ name }) => name)).toEqual(['base'])
+})
+
+/** Groups that every Linux has, and the user whose own each is */
+const [daemons, bins] = [
+  { group: 'daemon', uid: 1 },
+  { group: 'bin', uid: 2 },
+]
+const runningAs = (uid: number) =>
+  fixture('echo', { version: '1', justification: 'a test', tags: [], run_as: uid }) as Record<string, unknown>
+
+describe.runIf(isRoot)('a server that would run as a host', () => {
+  const apart = (group: string) => configOf({}, { host_group: group, require_separation: true })
+
+  test('is not registered', async () => {
+    await using at = await daemon(apart(daemons.group))
+    const add = (server: string, uid: number) =>
+      at.client.call('servers/add', { server, entry: runningAs(uid) })
+    await expect(add('host', daemons.uid)).rejects.toMatchObject({
+      code: 'ERR_SEPARATION',
+      message: expect.stringContaining(`servers.host.run_as: got uid ${daemons.uid}`),
+    })
+    await add('other', bins.uid)
+    const { servers } = await at.client.call('servers/list', {})
+    expect(servers.map(({ name }) => name)).toEqual(['other'])
+  })
+
+  test('is left out by a later life whose hosts are others', async () => {
+    await using at = await place(apart(bins.group))
+    const first = await serve(at)
+    await first.client.call('servers/add', { server: 'host', entry: runningAs(daemons.uid) })
+    await endServe(first)
+    await writeFile(at.config, JSON.stringify(apart(daemons.group)))
+    const next = await serve(at)
+    expect((await next.client.call('servers/list', {})).servers).toEqual([])
+    expect((await next.client.call('sallyport/hello', {})).separation).toBe('full')
+    await endServe(next)
+  })
 })
 
 /** The files that a process has open. */

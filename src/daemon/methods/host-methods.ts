@@ -8,7 +8,7 @@ import type { Supervisor } from '../../supervisor/supervisor.ts'
 import type { Governance } from '../governance/governance.ts'
 import type { Outputs } from '../outputs.ts'
 import type { Finder } from './no-secret.ts'
-import { launchMethods } from './registration-methods.ts'
+import { launchMethods, type RegistrationPorts } from './registration-methods.ts'
 import type { Roster } from '../roster.ts'
 import { searchTool, type ToolMethods } from './tool-methods.ts'
 import type { Machine } from '../machine/machine.ts'
@@ -22,6 +22,7 @@ export interface MethodPorts {
   readonly roster: Roster
   readonly tools: ToolMethods
   readonly machine: Pick<Machine, 'pin' | 'unpin' | 'originOf'>
+  readonly expectApart: RegistrationPorts['expectApart']
   readonly redactor: Finder
   readonly inTurn: InTurn
   /** Aborts when the daemon goes down */

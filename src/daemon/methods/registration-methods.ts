@@ -4,6 +4,7 @@ import type { Logger } from '../../lib/logger.ts'
 import type { HostMethods, OperatorMethods } from '../../rpc/protocol.ts'
 import type { LaunchRequest } from '../../rpc/governed.ts'
 import { judgeOwnTargets } from '../../sandbox/mounts/filesystem.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
 import type { Caller } from '../../supervisor/ports.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import { actor } from '../governance/actor.ts'
@@ -24,6 +25,8 @@ export interface RegistrationPorts {
   readonly supervisor: Supervisor
   readonly governance: Governance
   readonly machine: Pick<Machine, 'pin' | 'unpin' | 'originOf'>
+  /** Throws where a server would run as somebody who is a host, or change what is said of the separation from hosts */
+  readonly expectApart: (server: ServerSettings) => void
   readonly redactor: Finder
   /** One at a time with the reloads of the configuration */
   readonly inTurn: InTurn
@@ -33,12 +36,13 @@ export interface RegistrationPorts {
 
 /** Puts back what was registered in an earlier life; what the configuration no longer allows is told and left out. */
 export async function restoreRegistered(
-  { roster, supervisor }: Pick<RegistrationPorts, 'roster' | 'supervisor'>,
+  { roster, supervisor, expectApart }: Pick<RegistrationPorts, 'roster' | 'supervisor' | 'expectApart'>,
   log: Logger,
 ): Promise<void> {
   for (const { server, entry, directory } of roster.registered()) {
     try {
       const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
+      expectApart(judged.server)
       roster.add(judged, null)
       supervisor.add(judged.server, null)
     } catch (error) {
@@ -80,6 +84,7 @@ async function register(
     const settings = roster.current()
     const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
     judgeOwnTargets(judged.server)
+    ports.expectApart(judged.server)
     expectOpenEntry(ports.redactor, registered)
     try {
       if (judged.server.enabled) await machine.pin(judged.server, waiting)

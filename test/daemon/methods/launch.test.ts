@@ -52,7 +52,11 @@ function stage(called: string = name) {
   const call = { caller: caller(), signal: new AbortController().signal } as unknown as MethodCall
   const launched = launchMethods(ports)['servers/launch']({ name: called, command: 'node' }, call)
   const goOver = (next: Settings): Promise<void> =>
-    roster.goOver(next, { record: async () => undefined, goneOver: () => undefined })
+    roster.goOver(next, {
+      expectApart: () => undefined,
+      record: async () => undefined,
+      goneOver: () => undefined,
+    })
   return {
     ledger,
     done,
