@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { type Effort, isPlainPath, matchesLoosely, matchesPath, matchesText } from './glob.ts'
 import { lookAlikes, shown } from './look-alikes.ts'
 import { latin1 } from './one-way.ts'
-import { withoutTrailing } from './trailing.ts'
+import { trimmed, withoutTrailing } from './trailing.ts'
 
 /** No path of Linux is as long; what is longer is looked at in no other reading */
 const longest = 65_536
@@ -16,7 +16,7 @@ const scheme = /^[a-z][a-z\d+.-]*:/i
 
 /**
  * As `matchesPath`: true or false where every reader of the value is told the same, whether it takes escapes and look-alikes for
- * what they stand for or does not, and resolves an address or does not; null where they are not, where a relative path stands
+ * what they stand for or does not, drops blanks at the ends or does not, and resolves an address or does not; null where they are not, where a relative path stands
  * against an absolute one, where a glob without a slash would say something else of a value that has one if its wildcards crossed
  * that, as in `rm *` and `rm -rf /`, where only a looser reader lets it match, as `/a/` and `/a`, and for what is no plain path to one of
  * them, or takes more steps than are left. The glob's own spelling is the normal one.
@@ -26,10 +26,11 @@ export function matchesPlainly(glob: string, value: string, effort?: Effort): bo
   const verdict = matchesEitherWay(glob, value, effort)
   if (verdict === null || glob === value) return verdict
   if (!isSameResolved(glob, value, verdict, effort)) return null
-  if (/^[\x20-\x24\x26-\x7e]*$/.test(value)) return verdict
+  if (/^[\x20-\x24\x26-\x7e]*$/.test(value) && !value.startsWith(' ') && !value.endsWith(' ')) return verdict
   const readings = readingsWithin(effort, value)
   const isAlike = (text: string): boolean =>
     isPlainPath(glob, text) &&
+    !isElsewhere(glob, text) &&
     matchesEitherWay(glob, text, effort) === verdict &&
     isSameResolved(glob, text, verdict, effort)
   return readings?.every((text) => text === value || isAlike(text)) === true ? verdict : null
@@ -84,7 +85,7 @@ function readingsWithin(effort: Effort | undefined, value: string): readonly str
   return effort.left < 0 ? null : readings
 }
 
-/** What else the value says to readers that decode, normalize, or drop what is not shown; null where they would not agree themselves. */
+/** What else the value says to readers that decode, normalize, or drop what is not shown, or blanks at the ends; null where they would not agree themselves. */
 function readingsOf(value: string, effort: Effort): readonly string[] | null {
   if (value.length > longest) return null
   const alike = lookAlikes(value)
@@ -95,7 +96,10 @@ function readingsOf(value: string, effort: Effort): readonly string[] | null {
   // What is not shown may stand in an escape, or come out of one.
   const dropped = decodings(shown(value), shown)
   effort.left -= ofReading.decoded * lengthOf([...(kept ?? [value]), ...(dropped ?? [value])])
-  return kept === null || dropped === null ? null : [...alike, ...kept, ...dropped]
+  if (kept === null || dropped === null) return null
+  const readings = new Set([value, ...alike, ...kept, ...dropped])
+  for (const text of readings) readings.add(trimmed(text))
+  return [...readings]
 }
 
 const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length, 0)

@@ -2,7 +2,7 @@
 import { type Effort, isExact, isPlainPath, matchesLoosely, matchesPath } from './glob.ts'
 import { lookAlikes } from './look-alikes.ts'
 import { rememberedOf } from './remembered.ts'
-import { withoutTrailing } from './trailing.ts'
+import { trimmed, withoutTrailing } from './trailing.ts'
 
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
 const needless = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
@@ -112,6 +112,7 @@ function readingOf(value: string, effort: Effort): Reading | null {
     // Who decodes first resolves what comes out: a line break is dropped, a fragment is one.
     const plainly = decoded(spelling) ?? spelling
     for (const text of decoded(plainly) === null ? alike : [...alike, plainly]) spellings.add(text)
+    spellings.add(trimmed(spelling))
   }
   return { spellings: [...spellings], plain, bare, short, alone, aloneElsewhere }
 }

@@ -103,6 +103,24 @@ test.each(['200b', '200d', '2060', 'feff', 'ad', 'fe0f', '34f', 'e0061'])(
   },
 )
 
+test.each(['20', '9', 'a', 'd', 'b', '1f', '85', 'a0', '2003', '2028', '3000', 'feff'])(
+  'who drops U+%s at the ends is told what its glob says of the rest, or nobody is',
+  (hex) => {
+    const blank = String.fromCodePoint(Number(`0x${hex}`))
+    const spellings = [`main${blank}`, `${blank}main`, `${blank} main ${blank}${blank}`]
+    for (const value of [...spellings, ...spellings.map(encodeURIComponent)]) {
+      expect(matchesPlainly('main', value)).toBeNull()
+      expect(matchesPlainly('ma*', value)).not.toBe(false)
+      expect(matchesPlainly('other', value)).toBe(false)
+      expect(matchesPlainly('**', value)).toBe(true)
+    }
+    for (const value of [`/ok/..${blank}`, `/ok/..${encodeURIComponent(blank)}`])
+      expect(matchesPlainly('/ok/**', value)).toBeNull()
+    expect(matchesPlainly('secret/**', `${blank}/w/secret/a`)).toBeNull()
+    expect(matchesPlainly('/ok/**', `/ok/a${blank}b`)).toBe(true)
+  },
+)
+
 test('what nobody reads otherwise is told as its glob says', () => {
   const value = fc
     .string({ unit: fc.constantFrom('a', 'b', '.x', '/a'), maxLength: 8 })

@@ -190,3 +190,15 @@ test.each([
 ])('what all take for the same is told: %s and %s', (glob, value) => {
   expect(matchesUri(glob, value)).toBe(true)
 })
+
+test.each(['20', 'a0', '85', '2028', '3000', 'feff'])(
+  'who drops U+%s at the ends is told what its glob says of the rest, or nobody is',
+  (hex) => {
+    const blank = String.fromCodePoint(Number(`0x${hex}`))
+    for (const end of [blank, encodeURIComponent(blank)]) {
+      expect(matchesUri('file:///secret/key', `file:///secret/key${end}`)).toBeNull()
+      expect(matchesUri('file:///secret/**', `file:///secret/key${end}`)).toBe(true)
+      expect(matchesUri('file:///secret/**', `file:///docs/key${end}`)).toBe(false)
+    }
+  },
+)
