@@ -75,7 +75,7 @@ export class Likeness {
     let found = 0
     let idSpan: Member | null = null
     let at = start
-    bound(false) // so short a text can't have more parts than are read
+    bound(this.#isStrict || 'listed') // as when it is read from the beginning, which what comes before must not change
     for (let n = 0; n < keys.length; n++) {
       const piece = pieces[n] ?? nothing
       if (!piece.isAt(view, at, end)) return null

@@ -108,3 +108,14 @@ test('a message of more parts than are read is not known by one before that had 
     error: { code: 'ERR_MESSAGE_TOO_LARGE' },
   })
 })
+
+test('nor one with a longer key than is read, however many were like it', () => {
+  learn(readUnambiguous, call)
+  for (const [length, kind] of [
+    [16_383, 'request'],
+    [16_384, 'invalid'],
+  ] as const) {
+    const long = call.replace('"a"', `"${'k'.repeat(length)}"`)
+    expect(readUnambiguous(long, 0, long.length, bytesOf(long)).kind).toBe(kind)
+  }
+})
