@@ -5,7 +5,7 @@ import { beginHead, headPath, HeadKeeper, readHead, type UnusableHead } from '..
 import { Journal, type JournalOptions } from '../../journal/journal.ts'
 import { type Pruned, pruneJournal } from '../../journal/prune.ts'
 import type { Position } from '../../journal/record.ts'
-import { beginning, type SegmentEnd, throughDescriptor } from '../../journal/segments.ts'
+import { beginning, listSegments, type SegmentEnd, throughDescriptor } from '../../journal/segments.ts'
 import { removeDrafts } from '../../journal/sidecars.ts'
 import {
   coveredSegment,
@@ -92,11 +92,12 @@ export class Keeping implements AsyncDisposable {
   /**
    * Folds the newest snapshot that holds and the records behind it; without one, all records.
    *
-   * @throws ERR_JOURNAL_CORRUPT where even those do not hold together
+   * @throws ERR_JOURNAL_CORRUPT where even those do not hold together, or, where they are not all there, what the newest lacked
    */
   static open(options: KeepingOptions): Keeping {
     const { directory, key } = options
     const passedOver: Unusable[] = []
+    let ofNewest: SallyportError | null = null
     removeDraft(directory)
     removeDrafts(directory)
     for (const candidate of [...readSnapshots(directory, key), null]) {
@@ -107,7 +108,10 @@ export class Keeping implements AsyncDisposable {
       try {
         return new Keeping(options, passedOver, candidate)
       } catch (error) {
-        if (candidate === null || !isCorrupt(error)) throw error
+        if (!isCorrupt(error)) throw error
+        // That the beginning was let go of is no news to whoever asks what is wrong with the rest.
+        if (candidate === null) throw isBegun(directory) ? error : (ofNewest ?? error)
+        ofNewest ??= error
         passedOver.push({ path: snapshotPath(directory, candidate.position.seq), reason: error.message })
       }
     }
@@ -231,6 +235,8 @@ function shortened(known: Position | UnusableHead, found: Position): Shortened {
   const reason = `it had reached record ${known.seq} with hash ${known.hash}, and ends with record ${found.seq}: its end was cut off, or lost with the machine's power`
   return { lost: known, found, reason }
 }
+
+const isBegun = (directory: string): boolean => listSegments(directory)[0] === 1
 
 const isCorrupt = (error: unknown): error is SallyportError =>
   error instanceof SallyportError && error.code === 'ERR_JOURNAL_CORRUPT'

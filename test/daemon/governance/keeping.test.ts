@@ -344,6 +344,20 @@ describe('keep_days', () => {
     rmSync(join(directory, 'snapshots'), { recursive: true })
     expect(() => open(keep)).toThrow(/let go of, and no snapshot of it can be used/)
   })
+
+  test('a flaw in what is left is told with its place, and not as the want of what came before', async () => {
+    await life(60, keep)
+    age(31)
+    await start(keep)
+    await life(62, keep)
+    const last = listSegments(directory).at(-1) ?? 0
+    const text = readFileSync(segmentPath(directory, last), 'utf8')
+    writeFileSync(segmentPath(directory, last), text.replace('{"n":61}', '{"n":63}'))
+    const { flaw } = verifyJournal(directory, key)
+    expect(flaw).toMatchObject({ path: segmentPath(directory, last), kind: 'hash' })
+    const words = `${flaw?.path}:${flaw?.line}: ${flaw?.detail}; keep the folder`
+    expect(() => open(keep)).toThrow(words)
+  })
 })
 
 test('a daemon that is killed at any instant of writing, taking snapshots and letting go loses nothing that was durable', async () => {
