@@ -205,6 +205,11 @@ const parts: readonly Part[] = [
     reason: 'a journal must be verifiable where no daemon runs, and by whoever distrusts the one that does',
   },
   {
+    from: 'cli/journal-here.ts',
+    mayImport: [...foundations, 'config/', 'client/', 'rpc/', 'journal/'],
+    reason: 'a journal must be readable where no daemon starts on it',
+  },
+  {
     from: 'cli/audit-export.ts',
     mayImport: [...foundations, 'client/', 'rpc/', 'journal/'],
     reason:

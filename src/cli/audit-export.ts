@@ -1,18 +1,18 @@
 // `sallyport audit export`: every record as one line, each batch once it was held against its hash, and the anchor to keep.
 import { type Command, Option } from 'commander'
-import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
 import { flawOfBatch, type Position } from '../journal/record.ts'
 import { beginning } from '../journal/segments.ts'
 import { visibleJsonText } from '../lib/visible-json.ts'
 import type { AuditAnchor, AuditRecord } from '../rpc/governed.ts'
+import { asking, type Asking, type HereOptions, offline } from './journal-here.ts'
 import { wholeNumber } from './number.ts'
 import { newOut } from './out.ts'
 import { hint, printPiece } from './output.ts'
-import { reach, reaching } from './reach.ts'
+import { reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
-interface ExportOptions extends ReachOptions {
+interface ExportOptions extends ReachOptions, HereOptions {
   readonly after: number
   readonly out?: string
 }
@@ -21,14 +21,14 @@ interface ExportOptions extends ReachOptions {
 const page = 500
 
 export function registerExport(audit: Command): void {
-  reaching(audit.command('export'), { reads: false })
+  offline(reaching(audit.command('export'), { reads: false }), 'read')
     .description('write every record, one JSON object a line, and say the anchor to keep')
     .addOption(new Option('--format <format>', 'ndjson').choices(['ndjson']).default('ndjson'))
     .option('--after <seq>', 'only records behind this number', afterFrom, 0)
     .option('--out <file>', 'into this file instead of stdout; it must not exist')
     .action((options: ExportOptions) =>
-      reach(options, 'operator', async ({ client, signal }) => {
-        const last = await exportAll(client, options, signal)
+      asking(options, async (asked) => {
+        const last = await exportAll(asked, options)
         if (last === null) return hint('there is nothing to export')
         hint(
           `anchor ${last.seq}:${last.hash}\nkeep it elsewhere; sallyport audit verify --anchor checks that all of this is still there`,
@@ -38,17 +38,16 @@ export function registerExport(audit: Command): void {
 }
 
 async function exportAll(
-  client: Client,
+  { ask, signal }: Asking,
   { after, out }: ExportOptions,
-  signal: AbortSignal,
 ): Promise<AuditAnchor | null> {
   await using file = out === undefined ? null : await newOut(out, 0o600, 'name a file that is not there yet')
-  const { head } = await client.call('audit/query', { limit: 1 }, { signal })
+  const { head } = await ask({ limit: 1 })
   const held = new Held()
   let last: AuditAnchor | null = null
   for (let from = after; from < head.seq;) {
     const query = { after: from, before: head.seq + 1, from: 'oldest', limit: page } as const
-    const { records } = await client.call('audit/query', query, { signal })
+    const { records } = await ask(query)
     // It begins with what is left, and says so; behind that, nothing is passed over.
     if (last === null && from === after) from = begunBehind(after, records)
     expectWhole(from, records)

@@ -1,44 +1,37 @@
 // `sallyport audit verify`: whether the journal is what was written, by the daemon that runs or without one.
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Command } from 'commander'
-import { thisHost } from '../config/host.ts'
-import { onNamed } from '../config/named-file.ts'
-import { stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
-import { unverifiable } from '../journal/failures.ts'
 import { headPath } from '../journal/head-file.ts'
-import { isTooLong } from '../journal/segments.ts'
-import { verifyJournal } from '../journal/verify.ts'
-import { isMissing } from '../lib/missing.ts'
 import type { AuditAnchor, AuditVerification } from '../rpc/governed.ts'
+import {
+  elsewhere,
+  expectJournal,
+  here,
+  type HereOptions,
+  isHere,
+  keyAt,
+  offline,
+  verified,
+} from './journal-here.ts'
 import { hint, paint, printFields, printJson, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
 
-interface VerifyOptions extends ReachOptions {
+interface VerifyOptions extends ReachOptions, HereOptions {
   readonly anchor?: AuditAnchor
-  readonly state?: string
-  readonly run?: string
   readonly shortened?: readonly number[]
   /** False for a copy that has no key */
   readonly key: boolean
 }
 
 export function registerVerify(audit: Command): void {
-  reaching(audit.command('verify'))
+  offline(reaching(audit.command('verify')), 'verify')
     .description(
       'check every record against its hash, its place and the key; 4 where one is not what was written, or an end was lost',
     )
     .option('--anchor <seq:hash>', 'what an export said, and what must still be there', anchor)
-    .option('--state <folder>', 'verify this state folder, without a daemon')
-    .option(
-      '--run <id>',
-      'verify the journal of one sallyport run, a folder of runs in the state folder',
-      runId,
-    )
     .option(
       '--no-key',
       'of a copy without its key: by hashes alone, which whoever wrote it could have made anew',
@@ -49,7 +42,7 @@ export function registerVerify(audit: Command): void {
       recordNumbers,
     )
     .action(async (options: VerifyOptions) => {
-      const isThere = options.state === undefined && options.run === undefined && options.key
+      const isThere = !isHere(options) && options.key
       const found = isThere ? await verifyThere(options) : await verifyHere(options)
       if (options.json === true) printJson(found)
       else printVerification(found)
@@ -61,8 +54,6 @@ export function registerVerify(audit: Command): void {
       if (!found.ok || news.length > 0) process.exitCode = 4
     })
 }
-
-const elsewhere = 'a state folder that this user may read is named with --state'
 
 async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
   try {
@@ -83,18 +74,10 @@ async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
   }
 }
 
-async function verifyHere({
-  state,
-  run,
-  anchor: kept,
-  key: hasKey,
-}: VerifyOptions): Promise<AuditVerification> {
-  const folder = await stateDirectory(state, thisHost())
-  const journal = join(folder, run === undefined ? 'journal' : join('runs', run))
-  const mend = `verify it as the user whose daemon wrote it, or as root; ${elsewhere}`
-  const named = { path: folder, access: 'read', code: 'ERR_NOT_AUTHORISED', mend } as const
-  const keyPath = join(folder, 'journal.key')
-  const found = await onNamed(named, async () => {
+async function verifyHere(options: VerifyOptions): Promise<AuditVerification> {
+  const { anchor: kept, key: hasKey } = options
+  const { journal, keyPath, look } = await here(options, 'verify')
+  const found = await look(async () => {
     const key = hasKey ? await keyAt(keyPath) : null
     const read = verified(journal, key, kept ?? null)
     if (!hasKey || read.records === 0 || !read.ok) return read
@@ -103,29 +86,8 @@ async function verifyHere({
     const showsEnd = kept !== undefined || existsSync(head)
     return showsEnd ? read : { ...read, ok: false, flaw: headLost(head) }
   })
-  // Where all of it was taken away, the head file beside it knows.
-  if (found.segments > 0 || found.flaw !== null) return found
-  throw new SallyportError(
-    'ERR_RECORD_NOT_FOUND',
-    `${journal} holds no journal; name the state folder with --state, and the folder of a run in its runs with --run`,
-  )
-}
-
-function verified(journal: string, key: Buffer | null, kept: AuditAnchor | null): AuditVerification {
-  try {
-    return verifyJournal(journal, key, { anchor: kept })
-  } catch (error) {
-    throw isTooLong(error) ? unverifiable(error) : error
-  }
-}
-
-async function keyAt(path: string): Promise<Buffer | null> {
-  try {
-    return await readFile(path)
-  } catch (error) {
-    if (!isMissing(error)) throw error
-    return null
-  }
+  expectJournal(journal, found)
+  return found
 }
 
 /** It is there before the first record is: a journal without it is a copy, or has lost it. */
@@ -144,11 +106,6 @@ const keyLost = (path: string) => ({
   kind: 'key',
   detail: 'it is missing, so no MAC was checked; restore it, or verify a copy that has none with --no-key',
 })
-
-function runId(text: string): string {
-  if (/^d-[\w-]+$/.test(text)) return text
-  throw new SallyportError('ERR_USAGE', `--run: got ${text}, expected the id of a run, as d-4WKQbscqpZf2`)
-}
 
 function recordNumbers(text: string, earlier: readonly number[] = []): readonly number[] {
   if (/^[1-9]\d{0,14}$/.test(text)) return [...earlier, Number(text)]

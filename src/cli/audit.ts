@@ -1,19 +1,19 @@
 // `sallyport audit`: what was decided and done, by whom, and whether the record of it is whole.
 import type { Command } from 'commander'
 import { allPages } from '../client/audit-pages.ts'
-import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
 import { visibleJson } from '../lib/visible-json.ts'
 import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { registerExport } from './audit-export.ts'
 import { registerVerify } from './audit-verify.ts'
+import { asking, type HereOptions, isHere, offline } from './journal-here.ts'
 import { wholeNumber } from './number.ts'
 import { hint, paint, printFields, printJson, printPiece, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 import { wordFor } from './word.ts'
 
-interface TailOptions extends ReachOptions {
+interface TailOptions extends ReachOptions, HereOptions {
   readonly lines: number
   readonly follow?: boolean
   readonly server?: string
@@ -30,7 +30,7 @@ export function registerAudit(program: Command): void {
 }
 
 function registerTail(audit: Command): void {
-  reaching(audit.command('tail', { isDefault: true }))
+  offline(reaching(audit.command('tail', { isDefault: true })), 'read')
     .description('show the last records')
     .option('-n, --lines <count>', 'most records of the past, up to 1000', linesFrom, 20)
     .option('-f, --follow', 'go on with records as they come')
@@ -41,48 +41,53 @@ function registerTail(audit: Command): void {
       wordFor('--type'),
     )
     .option('--call <id>', 'only records of this call', wordFor('--call'))
-    .action((options: TailOptions) =>
-      reach(options, 'operator', async ({ client, signal }) => {
-        const { lines, follow, server, type, call } = options
-        const query = {
-          limit: lines,
-          ...(server === undefined ? {} : { server }),
-          ...(type === undefined ? {} : { type }),
-          ...(call === undefined ? {} : { call }),
-        }
-        if (follow === true)
-          for await (const record of client.audit({ ...query, signal }))
-            await printPiece(lineOf(record, options), { signal })
-        else {
-          const result = await queryAll(client, query, signal)
-          if (options.json === true) printJson(result)
-          else for (const record of result.records) await printPiece(lineOf(record, options), { signal })
-          if (result.records.length === 0) hint('the journal has no such record')
-        }
-      }),
+    .action((options: TailOptions) => {
+      const { lines, follow, server, type, call } = options
+      const query = {
+        limit: lines,
+        ...(server === undefined ? {} : { server }),
+        ...(type === undefined ? {} : { type }),
+        ...(call === undefined ? {} : { call }),
+      }
+      return follow === true ? followed(query, options) : tail(query, options)
+    })
+}
+
+async function tail(query: AuditQuery, options: TailOptions): Promise<void> {
+  await asking(options, async ({ ask, signal }) => {
+    const result = await allPages(await ask(query), query, ask)
+    if (options.json === true) printJson(result)
+    else for (const record of result.records) await printPiece(lineOf(record, options), { signal })
+    if (result.records.length === 0) hint('the journal has no such record')
+  })
+}
+
+async function followed(query: AuditQuery, options: TailOptions): Promise<void> {
+  if (isHere(options))
+    throw new SallyportError(
+      'ERR_USAGE',
+      'audit tail: only the daemon has records as they come, so --follow goes with neither --state nor --run',
     )
+  await reach(options, 'operator', async ({ client, signal }) => {
+    for await (const record of client.audit({ ...query, signal }))
+      await printPiece(lineOf(record, options), { signal })
+  })
 }
 
 function registerShow(audit: Command): void {
-  reaching(audit.command('show'))
+  offline(reaching(audit.command('show')), 'read')
     .description('show one record, or all records of one call, whole')
     .argument('<which>', 'number of a record, or id of a call')
-    .action((which: string, options: ReachOptions) => {
+    .action((which: string, options: ReachOptions & HereOptions) => {
       const query = which.startsWith('c-') ? { call: which, limit: 1000 } : { seq: numberOf(which), limit: 1 }
-      return reach(options, 'operator', async ({ client, signal }) => {
-        const result = await queryAll(client, query, signal)
+      return asking(options, async ({ ask }) => {
+        const result = await allPages(await ask(query), query, ask)
         if (result.records.length === 0)
           throw new SallyportError('ERR_RECORD_NOT_FOUND', `the journal has no record of ${which}`)
         if (options.json === true) printJson(result)
         else result.records.forEach((record) => printWhole(record, result.lacking))
       })
     })
-}
-
-/** The last records that match, however many answers they take. */
-async function queryAll(client: Client, query: AuditQuery, signal: AbortSignal): Promise<AuditPage> {
-  const ask = (page: AuditQuery): Promise<AuditPage> => client.call('audit/query', page, { signal })
-  return allPages(await ask(query), query, ask)
 }
 
 function lineOf(record: AuditRecord, { json }: ReachOptions): string {

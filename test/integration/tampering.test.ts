@@ -395,6 +395,71 @@ test.each([
   writeFileSync(path, text)
 })
 
+describe('a journal in a state folder is read without a daemon', () => {
+  const copied = (name: string): string => {
+    const copy = join(at.folder, name)
+    cpSync(at.stateDir, copy, { recursive: true, filter: (path) => !path.includes('/outputs') })
+    return copy
+  }
+  const records = (stdout: string) => (JSON.parse(stdout) as { records: readonly { seq: number }[] }).records
+
+  test('by tail, show and export, which say what the daemon says of the same records', async () => {
+    const state = ['--state', copied('read-whole')]
+    const tail = ['audit', 'tail', '-n', '5', '--json', '--type', 'call.*']
+    const whole = await at.run([...tail, ...state])
+    expect(whole).toMatchObject({ status: 0, stderr: '' })
+    expect(records(whole.stdout)).toEqual(records((await at.run(tail)).stdout))
+    const { call } = (records(whole.stdout)[0] as unknown as { body: { call: string } }).body
+    for (const which of ['3', call]) {
+      const shown = await at.run(['audit', 'show', which, ...state])
+      expect(shown).toEqual(await at.run(['audit', 'show', which]))
+      expect(shown.status).toBe(0)
+    }
+    const exported = await at.run(['audit', 'export', ...state])
+    expect(exported.status).toBe(0)
+    expect(exported.stderr).toMatch(/^anchor \d+:[0-9a-f]{64}\n/)
+    expect(exported.stdout).toBe(
+      listSegments(join(state[1] ?? '', 'journal'))
+        .map((segment) => readFileSync(segmentPath(join(state[1] ?? '', 'journal'), segment), 'utf8'))
+        .join(''),
+    )
+  })
+
+  test('with a word where it is not what was written any more, and an export that ends there', async () => {
+    const folder = copied('read-flawed')
+    const path = segmentPath(join(folder, 'journal'), 1)
+    const lines = readFileSync(path, 'utf8').split('\n')
+    const batch = lines.findIndex((line) => line.includes('"mac":')) + 1
+    const changed = lines.with(batch, (lines[batch] ?? '').replace('"at":"2', '"at":"1'))
+    writeFileSync(path, changed.join('\n'))
+    const words = `the journal is NOT what was written from ${path}:${batch + 1} on: hash: `
+    for (const verb of [['tail'], ['show', '1'], ['export']]) {
+      const read = await at.run(['audit', ...verb, '--state', folder])
+      expect(read.stderr).toContain(words)
+      expect(read.status).toBe(verb[0] === 'export' ? 4 : 0)
+      expect(read.stdout).not.toBe('')
+    }
+    const { stdout } = await at.run(['audit', 'export', '--state', folder])
+    expect(stdout).toBe(
+      lines
+        .slice(0, batch)
+        .map((line) => `${line}\n`)
+        .join(''),
+    )
+  })
+
+  test('where there is one, and not as it comes', async () => {
+    const nothing = await at.run(['audit', 'tail', '--state', at.folder])
+    expect(nothing).toMatchObject({ status: 8, stderr: expect.stringContaining('holds no journal') })
+    const followed = await at.run(['audit', 'tail', '-f', '--state', at.stateDir])
+    expect(followed).toMatchObject({
+      status: 7,
+      stderr: expect.stringContaining('--follow goes with neither'),
+    })
+    expect((await at.run(['audit', 'show', '1', '--run', 'x'])).status).toBe(7)
+  })
+})
+
 test('a start says in its log what of the journal it found cut off, or could not use, and what it can’t keep', async () => {
   await using at = await place(config())
   await endServe(await serve(at))

@@ -1,6 +1,7 @@
 // The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
 import type { Place } from '../../config/origin.ts'
 import { SallyportError } from '../../errors.ts'
+import { isAsked } from '../../journal/asked.ts'
 import { lookFailed, unaskable } from '../../journal/failures.ts'
 import { type Found, queryJournal } from '../../journal/read.ts'
 import type { JournalRecord } from '../../journal/record.ts'
@@ -136,21 +137,3 @@ function expectType(asked: string | undefined): void {
     `audit/query: type: got ${got}, expected a type of record${slip}`,
   )
 }
-
-function isAsked({ seq, type, body }: JournalRecord, asked: Query): boolean {
-  if (asked.seq !== undefined && seq !== asked.seq) return false
-  if (asked.type !== undefined && !matchesName(asked.type, type)) return false
-  if (asked.server !== undefined && serverOf(body) !== asked.server) return false
-  return asked.call === undefined || member(body, 'call') === asked.call
-}
-
-/** A record names its server, or an identity that begins with it. */
-function serverOf(body: unknown): unknown {
-  const identity = member(body, 'identity')
-  return member(body, 'server') ?? (typeof identity === 'string' ? identity.split('/')[0] : undefined)
-}
-
-const member = (body: unknown, key: string): unknown =>
-  typeof body === 'object' && body !== null && Object.hasOwn(body, key)
-    ? (body as Record<string, unknown>)[key]
-    : undefined
