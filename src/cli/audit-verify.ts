@@ -38,7 +38,7 @@ export function registerVerify(audit: Command): void {
     )
     .option(
       '--shortened <seq...>',
-      'records that tell of a lost end, or of no head file, that you know of, as of a loss of power: no failure',
+      'records that tell of a lost end, or of no head file to use, that you know of, as of a loss of power: no failure',
       recordNumbers,
     )
     .action(async (options: VerifyOptions) => {
@@ -49,7 +49,7 @@ export function registerVerify(audit: Command): void {
       const news = found.shortened.filter(({ seq }) => options.shortened?.includes(seq) !== true)
       for (const { seq, lost } of news)
         hint(
-          `record ${seq} tells ${lost === null ? 'that a start had no head file' : 'of an end that was lost'}; who knows why says --shortened ${seq}`,
+          `record ${seq} tells ${lost === null ? 'that a start had no head file that it could use' : 'of an end that was lost'}; who knows why says --shortened ${seq}`,
         )
       if (!found.ok || news.length > 0) process.exitCode = 4
     })

@@ -21,8 +21,7 @@ export interface Verification {
   readonly begins: Position
   /** Ends that a crash or a full disk cut off, each told of by the segment after it, or at the very end */
   readonly torn: readonly Torn[]
-  /** Starts that found less than there had been, each told of in a record of its own */
-  /** Records that tell of a start that found less than there had been, up to record `lost`; or, where that is null, no head file to tell */
+  /** Records that tell of a start that found less than there had been, up to record `lost`; or, where that is null, no head file that could tell */
   readonly shortened: readonly {
     readonly seq: number
     readonly at: string

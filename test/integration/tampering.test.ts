@@ -492,4 +492,7 @@ test('a start says in its log what of the journal it found cut off, or could not
   })
   expect(said('what was owed to the journal is not to be used')).toMatchObject({ level: 'warn', path: owed })
   expect(said('what goes with the journal could not be kept')).toMatchObject({ level: 'warn', what: 'head' })
+  const { status, stderr } = await at.run(['audit', 'verify'])
+  expect(status).toBe(4)
+  expect(stderr).toMatch(/^record \d+ tells that a start had no head file that it could use; who knows why/m)
 })
