@@ -112,8 +112,8 @@ export class Past implements Foldable {
 
   /**
    * Approvals that outlive sessions, on the clock whose present is `now`. Where the wall clock is behind what was
-   * written last by more than it is adjusted by, they are `over`: it was put back, nobody knows how far, and what is left would be so much longer than what was
-   * granted.
+   * written last by more than it is adjusted by, they are `over`: it was put back, nobody knows how far, and what is
+   * left would be so much longer than what was granted.
    */
   standing(now: number): {
     readonly standing: readonly StandingApproval[]
