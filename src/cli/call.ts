@@ -46,7 +46,7 @@ export function registerCall(program: Command): void {
         isDone(`${server} ${tool} was called (${result.call_id})`)
         if (options.json === true)
           process.stdout.write(`${isTTY ? visibleJsonText(answer.raw) : answer.raw}\n`)
-        else print(result)
+        else print(server, result)
         if (result.metadata.truncated) process.stderr.write(`${cutNotice(result)}\n`)
         if (result.type === 'error') process.exitCode = 1
       })
@@ -88,9 +88,8 @@ function onOneLine(json: string): string {
 }
 
 // Text of the answer as text, since that is what people read; everything else as JSON.
-function print({ type, data, error_text }: CallResult): void {
-  if (type === 'error')
-    return void process.stderr.write(`${visibleLines(error_text ?? 'the tool failed', process.stderr)}\n`)
+function print(server: string, { type, data, error_text }: CallResult): void {
+  if (type === 'error') return printFailure(server, error_text ?? 'the tool failed')
   const content: unknown =
     typeof data === 'object' && data !== null ? Reflect.get(data, 'content') : undefined
   if (!Array.isArray(content)) return printJson(data)
@@ -99,6 +98,12 @@ function print({ type, data, error_text }: CallResult): void {
     if (typeof text === 'string') process.stdout.write(`${visibleLines(text, process.stdout)}\n`)
     else printJson(item)
   }
+}
+
+/** Each line says whose word it is: a server could say what Sallyport does where it refuses. */
+function printFailure(server: string, text: string): void {
+  const lines = visibleLines(text, process.stderr).split('\n')
+  process.stderr.write(lines.map((line) => `${server}: ${line}\n`).join(''))
 }
 
 function cutNotice({ metadata: { output_path } }: CallResult): string {

@@ -111,7 +111,7 @@ export interface ServerDetail extends ServerView {
 export interface CallResult {
   readonly call_id: CallId
   readonly type: 'output' | 'error'
-  /** The server's `result`, byte for byte as it came, or its beginning where it was truncated; null for an error without one */
+  /** The server's `result`, or the `error` that it answered with, byte for byte as it came; its beginning where it was truncated */
   readonly data: unknown
   readonly error_text: string | null
   readonly metadata: {

@@ -68,6 +68,11 @@ describe('sallyport call', () => {
     )
   })
 
+  it('says whose word it is where a tool failed', async () => {
+    const { status, stdout, stderr } = await run('call', 'echo', 'error')
+    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: '', stderr: 'echo: as asked (-32050)\n' })
+  })
+
   it('prints the RPC’s own shape with --json', async () => {
     const { stdout } = await run('call', 'echo', 'echo', '--json')
     expect(JSON.parse(stdout)).toMatchObject({

@@ -51,7 +51,8 @@ test('a tool that says it failed, a JSON-RPC error and an unknown tool are told 
   const failed = await all.supervisor.call(caller(), callOf('fail'), waiting)
   expect(failed).toMatchObject({ type: 'error', error_text: 'as asked' })
   const error = await all.supervisor.call(caller(), callOf('error'), waiting)
-  expect(error).toMatchObject({ type: 'error', data: null, error_text: 'as asked (-32050)' })
+  expect(error).toMatchObject({ type: 'error', error_text: 'as asked (-32050)' })
+  expect((error.data as RawJson).raw).toBe('{"code":-32050,"message":"as asked","data":{"detail":1}}')
   await expect(all.supervisor.call(caller(), callOf('none'), waiting)).rejects.toMatchObject({
     code: 'ERR_TOOL_NOT_FOUND',
   })

@@ -4,12 +4,12 @@ import type { CallId } from '../../lib/ids.ts'
 import { JsonScanError, members } from '../../lib/json-scan.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import type { RawJson } from '../../lib/raw-json.ts'
+import { RawJson } from '../../lib/raw-json.ts'
 import type { CallResult } from '../../rpc/protocol.ts'
 import type { Admission, Outcome } from '../../schema/governor.ts'
 import type { Line } from './slot-connection.ts'
 import { refusalOf } from '../message/governed-request.ts'
-import { headOf, resultHead, textsOf } from '../message/head.ts'
+import { errorHead, headOf, resultHead, textsOf } from '../message/head.ts'
 import { type Answer, errorAnswer } from '../client/answer.ts'
 import type { Caller, Ports, ToolCall } from '../ports.ts'
 import { comparingOf } from '../client/quiet.ts'
@@ -145,7 +145,7 @@ export function parseArguments({ raw }: RawJson): unknown {
   return parseJson(raw)
 }
 
-/** What the caller is told: the answer as it came, or its beginning, and where the whole is. */
+/** What the caller is told: the result or the error as it came, or its beginning, and where the whole is. */
 async function resultOf(
   { id, caller, server, ports }: Parts,
   answer: Answer,
@@ -156,7 +156,8 @@ async function resultOf(
   const metadata = { duration_ms: rounded(durationMs), truncated: false, output_path: null, identity, permit }
   const whole = answer.kind === 'error' ? answer.raw : answer.result.raw
   if (Buffer.byteLength(whole) <= resultBytes) {
-    if (answer.kind === 'error') return { call_id: id, ...errorOf(answer), metadata }
+    if (answer.kind === 'error')
+      return { call_id: id, ...errorOf(answer), data: new RawJson(answer.raw), metadata }
     const text = failureOf(whole)
     return {
       call_id: id,
@@ -170,8 +171,11 @@ async function resultOf(
   const kept = await ports.overflow.redact(whole)
   const path = await ports.overflow.keep(id, caller.principal.id, kept)
   const cut = { ...metadata, truncated: true, output_path: path }
-  if (answer.kind === 'error')
-    return { call_id: id, ...errorOf(errorAnswer(kept), resultBytes), metadata: cut }
+  if (answer.kind === 'error') {
+    const said = errorAnswer(kept)
+    const data = errorHead(said.code, said.message, resultBytes)
+    return { call_id: id, ...errorOf(said, resultBytes), data, metadata: cut }
+  }
   if (isLong(kept)) await ownTurn()
   const { data, text } = resultHead(kept, resultBytes)
   const isFailure = failureOf(kept) !== null
@@ -188,7 +192,7 @@ async function resultOf(
 const errorOf = ({ code, message }: ErrorAnswer, limitBytes = Infinity) => {
   const number = ` (${code})`
   const text = headOf(message, limitBytes - number.length) + number
-  return { type: 'error', data: null, error_text: text } as const
+  return { type: 'error', error_text: text } as const
 }
 
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000

@@ -27,7 +27,19 @@ export function resultHead(
   const said = textsOf(json, limitBytes)
   const whole = said === '' ? json : said
   const isError = saidBy(json).isError === true ? { isError: true } : {}
-  const dataOf = (text: string): object => ({ content: [{ type: 'text', text }], ...isError })
+  return fitted(whole, limitBytes, (text) => ({ content: [{ type: 'text', text }], ...isError }))
+}
+
+/** An error as a server answers with one, of which all but its number and the beginning of its words is left out. */
+export const errorHead = (code: number, message: string, limitBytes: number): object =>
+  fitted(message, limitBytes, (text) => ({ code, message: text })).data
+
+/** As much of a text as has room in what is made of it. */
+function fitted(
+  whole: string,
+  limitBytes: number,
+  dataOf: (text: string) => object,
+): { readonly data: object; readonly text: string } {
   for (let limit = limitBytes; ;) {
     const text = headOf(whole, limit)
     const data = dataOf(text)
