@@ -3,14 +3,12 @@ export { connect } from './client/client.ts'
 export type { Client, ConnectOptions } from './client/client.ts'
 export { catalogue, SallyportError } from './errors.ts'
 export type { ErrorCode, ErrorDetails } from './errors.ts'
+export type { PendingApproval, SettledApproval, StandingApproval } from './rpc/approvals.ts'
 export type {
   AuditAnchor,
   AuditRecord,
   HoldView,
-  PendingApproval,
   PermitView,
-  SettledApproval,
-  StandingApproval,
   ToolDetail,
   ToolView,
   TrustView,

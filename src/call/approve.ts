@@ -22,6 +22,8 @@ export interface PendingApproval extends Pick<ApprovalQuestion, 'call' | 'peer'>
   readonly text: string
   /** Where `text` of this question goes on, or null where that is all */
   readonly next: number | null
+  /** Characters of the canonical arguments in all */
+  readonly length: number
   readonly argumentsDigest: string
   readonly bytesDigest: string
   readonly waitedMs: number

@@ -1,4 +1,5 @@
 // What a person reads of a question: one line, the beginning of the arguments, and the whole of them piece by piece.
+import { beginning } from '../lib/clip.ts'
 
 /** Longest summary, and longest beginning of the arguments that goes with every list and notice, characters */
 const summaryLength = 200
@@ -13,12 +14,18 @@ export interface Piece {
   readonly next: number | null
 }
 
-/** At most 200 characters of identity and arguments. */
-export const summaryOf = (identity: string, text: string): string =>
-  shorten(`${identity} ${makeVisible(text.slice(0, summaryLength))}`)
+/** At most 200 characters of identity and arguments: of a long identity its middle is left out, so that half are arguments. */
+export function summaryOf(identity: string, text: string): string {
+  const said = makeVisible(text.slice(0, summaryLength))
+  const name = withoutMiddle(identity, Math.max(summaryLength / 2, summaryLength - said.length) - 1)
+  return beginning(`${name} ${said}`, summaryLength)
+}
 
-/** How the arguments begin; all of them, mostly. */
-export const headOf = (text: string): Piece => cut(text, 0, headLength)
+/** How the arguments begin; all of them, mostly. And how many characters they have in all. */
+export const headOf = (text: string): Piece & { readonly length: number } => ({
+  ...cut(text, 0, headLength),
+  length: text.length,
+})
 
 /** The piece of the arguments that begins at `offset`. */
 export const pieceOf = (text: string, offset: number): Piece => cut(text, offset, pieceLength)
@@ -30,8 +37,11 @@ function cut(text: string, offset: number, length: number): Piece {
   return { text: makeVisible(text.slice(offset, end)), next: end < text.length ? end : null }
 }
 
-const shorten = (text: string): string =>
-  text.length <= summaryLength ? text : `${text.slice(0, summaryLength - 1).toWellFormed()}…`
+function withoutMiddle(text: string, length: number): string {
+  if (text.length <= length) return text
+  const end = text.slice(text.length - Math.floor((length - 1) / 2))
+  return `${text.slice(0, length - 1 - end.length)}…${end}`.toWellFormed()
+}
 
 /**
  * Writes every character that a terminal or an eye would miss as its escape: control and format characters, line and

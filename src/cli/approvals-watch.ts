@@ -1,10 +1,10 @@
 // `sallyport approvals --watch`: the person who is asked, one question at a time.
 import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
-import type { PendingApproval } from '../rpc/governed.ts'
+import type { PendingApproval } from '../rpc/approvals.ts'
 import { Keyboard, looked } from './keyboard.ts'
 import { hint, jsonText, printPiece, visible } from './output.ts'
-import { asked, settledLine } from './question.ts'
+import { asked, settledLine, wholeQuestion } from './question.ts'
 
 export interface WatchOptions {
   readonly json?: boolean
@@ -13,7 +13,9 @@ export interface WatchOptions {
 
 type Answer = { readonly scope: 'once' | 'session' | 'policy' } | 'deny' | 'later'
 
-const keys = 'y once, s this session, p always for these arguments, n no, each with enter; enter alone later'
+const keys =
+  'y once, s this session, p always for these arguments, n no, f all of the arguments, each with enter; enter alone later'
+const unshown = 's and p are for more than this call: f first, which shows all that it says'
 const noTerminal = 'without a terminal they are shown alone: answer with sallyport approve or sallyport deny'
 
 /** Shows each question and how it ended, and at a terminal takes its answer. Throws ERR_CALL_CANCELLED where the person leaves. */
@@ -29,6 +31,7 @@ export async function watch(client: Client, options: WatchOptions, signal: Abort
   }
   using keyboard = asks ? new Keyboard(leave) : null
   const person: Person | null = keyboard === null ? null : { keyboard, isUnaware: false }
+  const full = options.full === true
   let turn: Promise<void> = Promise.resolve()
   const subscribed = (): void => {
     if (options.json !== true) hint(`waiting for questions; ${asks ? keys : noTerminal}`)
@@ -41,13 +44,13 @@ export async function watch(client: Client, options: WatchOptions, signal: Abort
         open.delete(params.id)
         await printPiece(`${settledLine(params)}\n`, { signal })
       } else if (person === null)
-        await printPiece(`${await asked(client, params, options, signal)}\n`, { signal })
+        await printPiece(`${await asked(client, params, { full, shows: '--full' }, signal)}\n`, { signal })
       else {
         const gone = new AbortController()
         open.set(params.id, gone)
         const asking = { person, signal: AbortSignal.any([gone.signal, watching]) }
         // One question at a time; each ends when somebody else has answered it.
-        turn = turn.then(() => put(client, params, options, asking))
+        turn = turn.then(() => put(client, params, full, asking))
       }
     }
   } finally {
@@ -71,18 +74,15 @@ interface Asking {
 }
 
 /** Never rejects. */
-async function put(
-  client: Client,
-  pending: PendingApproval,
-  options: WatchOptions,
-  asking: Asking,
-): Promise<void> {
+async function put(client: Client, pending: PendingApproval, full: boolean, asking: Asking): Promise<void> {
   const { signal } = asking
   if (signal.aborted) return
   const { id } = pending
   try {
-    process.stdout.write(`\n${await asked(client, pending, options, signal)}\n`)
-    const answer = await ask(asking)
+    process.stdout.write(`\n${await asked(client, pending, { full, shows: 'f' }, signal)}\n`)
+    const answer = await ask(asking, full || pending.next === null, async () => {
+      process.stdout.write(`${await wholeQuestion(client, pending, signal)}\n`)
+    })
     if (answer === 'later') return
     if (answer === 'deny') await client.call('approvals/deny', { id }, { signal })
     else await client.call('approvals/approve', { id, scope: answer.scope }, { signal })
@@ -99,7 +99,12 @@ const answers: Readonly<Record<string, Answer>> = {
   '': 'later',
 }
 
-async function ask({ person, signal }: Asking): Promise<Answer> {
+/** What the person says; of a question that is not shown whole nothing that is for more than its call. */
+async function ask(
+  { person, signal }: Asking,
+  isWhole: boolean,
+  showWhole: () => Promise<void>,
+): Promise<Answer> {
   const { keyboard } = person
   await looked(signal)
   if (
@@ -108,13 +113,18 @@ async function ask({ person, signal }: Asking): Promise<Answer> {
   )
     return 'later'
   person.isUnaware = false
-  for (;;) {
-    const said = await keyboard.line('y/n/s/p? ', signal)
+  for (let isShown = isWhole; ;) {
+    const said = await keyboard.line(isShown ? 'y/n/s/p? ' : 'y/n/f? ', signal)
     if (said === null) {
       person.isUnaware = true
       return 'later'
     }
     const answer = Object.hasOwn(answers, said) ? answers[said] : undefined
-    if (answer !== undefined) return answer
+    if (said === 'f') {
+      await showWhole()
+      isShown = true
+      await looked(signal)
+    } else if (!isShown && (said === 's' || said === 'p')) hint(unshown)
+    else if (answer !== undefined) return answer
   }
 }

@@ -1,7 +1,7 @@
 // `sallyport approvals`: the questions that wait for a person, and with `--watch` the person who answers them.
 import type { Command } from 'commander'
 import type { OperatorMethods } from '../rpc/protocol.ts'
-import type { PendingApproval } from '../rpc/governed.ts'
+import type { PendingApproval } from '../rpc/approvals.ts'
 import { watch } from './approvals-watch.ts'
 import { hint, printJson, printTable } from './output.ts'
 import { wholeQuestion } from './question.ts'

@@ -1,23 +1,19 @@
 // A question of a call as a person reads it, and how it ended.
 import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
-import type { PendingApproval, SettledApproval } from '../rpc/governed.ts'
+import type { PendingApproval, SettledApproval } from '../rpc/approvals.ts'
 import { hanging, paint, visible } from './output.ts'
 
-/** A question, with its arguments whole where they are wanted so. */
+/** A question as it is put: with its arguments whole where they are wanted so, or else as far as they came with it. */
 export async function asked(
   client: Client,
   pending: PendingApproval,
-  { full }: { readonly full?: boolean },
+  { full, shows }: { readonly full: boolean; readonly shows: string },
   signal: AbortSignal,
 ): Promise<string> {
-  return full === true ? wholeQuestion(client, pending, signal) : questionOf(pending)
-}
-
-function questionOf({ id, principal, summary, reason }: PendingApproval): string {
-  const lead = `${id} uid ${principal}: `
-  const line = hanging(visible(summary), lead.length)
-  return `${lead.replace(id, paint('yellow', id))}${line}\n${paint('dim', `  ${hanging(visible(reason), 2)}`)}`
+  if (full) return wholeQuestion(client, pending, signal)
+  const { text, next, length } = pending
+  return questionOf(pending, text, next === null ? null : `+${length - next} characters, ${shows} shows all`)
 }
 
 /** The question with its arguments, however many answers they take. */
@@ -37,7 +33,21 @@ export async function wholeQuestion(
     if (SallyportError.from(error).code !== 'ERR_APPROVAL_NOT_FOUND') throw error
     text += '… (settled meanwhile)'
   }
-  return `${questionOf(pending)}\n  ${hanging(visible(text), 2)}`
+  return questionOf(pending, text, null)
+}
+
+function questionOf(
+  { id, principal, identity, reason }: PendingApproval,
+  text: string,
+  rest: string | null,
+): string {
+  const lead = `${id} uid ${principal}: `
+  return [
+    `${lead.replace(id, paint('yellow', id))}${hanging(visible(identity), lead.length)}`,
+    `  ${hanging(visible(text), 2)}`,
+    ...(rest === null ? [] : [paint('yellow', `  ${rest}`)]),
+    paint('dim', `  ${hanging(visible(reason), 2)}`),
+  ].join('\n')
 }
 
 /** How a question ended. */

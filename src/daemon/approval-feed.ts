@@ -1,7 +1,7 @@
 // What an operator who answers is told of questions: each once, each end once, however slowly it is read.
 import type { ApprovalAnswer } from '../call/ports.ts'
 import type { Notifier } from '../rpc/answering.ts'
-import type * as Wire from '../rpc/governed.ts'
+import type * as Wire from '../rpc/approvals.ts'
 import type { Caller } from '../supervisor/ports.ts'
 import type { EventLog } from './events.ts'
 

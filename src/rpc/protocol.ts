@@ -6,6 +6,7 @@ import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { InjectionKind } from '../schema/credentials.ts'
 import type { EgressGrant } from '../schema/egress.ts'
+import type { PendingApproval, SettledApproval, StandingApproval } from './approvals.ts'
 import type {
   AuditPage,
   AuditQuery,
@@ -17,11 +18,8 @@ import type {
   LaunchRequest,
   OutputPiece,
   OutputRequest,
-  PendingApproval,
   PermitView,
   ReloadResult,
-  SettledApproval,
-  StandingApproval,
   ToolDetail,
   ToolView,
   TrustView,

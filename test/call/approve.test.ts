@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type ApprovalHappening, Approvals } from '../../src/call/approve.ts'
 import type { ApprovalQuestion } from '../../src/call/ports.ts'
-import { makeVisible, pieceOf } from '../../src/call/question.ts'
+import { makeVisible, pieceOf, summaryOf } from '../../src/call/question.ts'
 import { approvalQuestion as question } from '../support/approval-question.ts'
 
 let now = 0
@@ -163,12 +163,30 @@ describe('what an operator reads', () => {
     )
   })
 
+  test.each([
+    '{"command":"rm -rf /","force":true}',
+    `{"command":"rm -rf / --no-preserve-root","why":"${'z'.repeat(31)}"}`,
+    `{"command":"rm -rf /","why":"${'z'.repeat(300)}"}`,
+  ])('is in its summary arguments for a half, however long the name of a tool is (%#)', (text) => {
+    for (const identity of ['files/write_file@1#1', `${'s'.repeat(60)}/${'t'.repeat(128)}@1.2.3#4`]) {
+      const summary = summaryOf(identity, text)
+      const [name = '', shown = ''] = summary.split(/ (?=\{)/)
+      expect(summary.length).toBe(Math.min(200, `${identity} ${text}`.length))
+      expect(shown.length).toBeGreaterThanOrEqual(Math.min(100, text.length))
+      expect(text.startsWith(shown.replace(/…$/, ''))).toBe(true)
+      const [start = '', end = ''] = name.split('…')
+      expect(identity.startsWith(start) && identity.endsWith(end)).toBe(true)
+      expect(name).toMatch(/@[\d.]+#\d$/)
+    }
+  })
+
   test('is at most 200 characters in the summary, a beginning in the list, and whole on request', async () => {
     const text = `{"content":"${'x'.repeat(499)}😀${'y\u200b'.repeat(300_000)}"}`
     const answer = approvals.ask({ ...question, text: () => text }, { signal: never })
     const [pending] = approvals.pending()
     expect(pending?.summary).toHaveLength(200)
     expect(pending?.text).toBe(text.slice(0, 513))
+    expect(pending?.length).toBe(text.length)
     let whole = pending?.text ?? ''
     for (let next = pending?.next ?? null; next !== null;) {
       const piece = approvals.text(firstId(), next)

@@ -20,10 +20,12 @@ const onTheWay = 8 * 1024 ** 2
 const asked = {
   id: 'a-1',
   principal: '7',
+  identity: 'any/tool@1#1',
   summary: words,
   reason: 'rules[0]',
-  text: '{}',
+  text: words,
   next: null,
+  length: words.length,
   waited_ms: 0,
   deadline_ms: 1000,
 }

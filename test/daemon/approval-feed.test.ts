@@ -5,7 +5,7 @@ import { feedApprovals } from '../../src/daemon/approval-feed.ts'
 import { EventLog } from '../../src/daemon/events.ts'
 import { pendingView } from '../../src/daemon/governance/approval-events.ts'
 import type { CallId } from '../../src/lib/ids.ts'
-import type { PendingApproval, SettledApproval } from '../../src/rpc/governed.ts'
+import type { PendingApproval, SettledApproval } from '../../src/rpc/approvals.ts'
 import type { Caller } from '../../src/supervisor/ports.ts'
 import { approvalQuestion } from '../support/approval-question.ts'
 

@@ -95,7 +95,7 @@ describe('approvals --watch at a terminal', () => {
     await watchers(0)
     await using person = terminal('approvals', '--watch')
     await person.shows('waiting for questions')
-    await person.shows('n no, each with enter; enter alone later')
+    await person.shows('n no, f all of the arguments, each with enter; enter alone later')
     expect((await at.client.call('approvals/list', {})).listeners).toBe(1) // not a moment later
     const answers: readonly (readonly [string, string])[] = [
       ['y', 'done'],
@@ -209,6 +209,31 @@ describe('approvals --watch at a terminal', () => {
     await does('\u0003', 'ready> ')
     await does('stty -a; exit\n', 'isig icanon')
     await ended
+  })
+
+  test('a yes to more than this call is taken where all of its arguments were shown', async () => {
+    await watchers(0)
+    await using person = terminalOf(4000, 'approvals', '--watch')
+    await person.shows('waiting for questions')
+    const args = { '': 'z'.repeat(1000), command: 'rm -rf / \u001b[2J', wide: '😀' }
+    const made = outcomeOf(call('asked', args))
+    await person.shows('asked/echo@0#1')
+    await person.shows(/"":"z{507}\s+/)
+    await person.shows(`+${JSON.stringify(args).length - 512} characters, f shows all`)
+    for (const key of ['s', 'p']) {
+      await person.shows('y/n/f? ')
+      person.types(`${key}\n`)
+      await person.shows('s and p are for more than this call: f first, which shows all that it says')
+    }
+    await person.shows('y/n/f? ')
+    expect(person.screen()).not.toContain('rm -rf')
+    person.types('f\n')
+    await person.shows(`${'z'.repeat(1000)}","command":"rm -rf / \\u001b[2J","wide":"😀"}`)
+    await person.shows('y/n/s/p? ')
+    person.types('s\n')
+    expect(await made).toBe('done')
+    await person.shows(/granted by uid \d+, session/)
+    expect(await outcomeOf(call('asked', args))).toBe('done')
   })
 
   test.each([

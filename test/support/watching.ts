@@ -1,6 +1,6 @@
 // An operator who watches for questions until disposed, and may answer them.
 import type { Client } from '../../src/client/client.ts'
-import type { PendingApproval } from '../../src/rpc/governed.ts'
+import type { PendingApproval } from '../../src/rpc/approvals.ts'
 import { eventually } from './eventually.ts'
 import { type Fate, following, isGone } from './following.ts'
 

@@ -1,6 +1,6 @@
 // What operators and the journal are told of approvals.
 import type { ApprovalHappening, PendingApproval, QuestionEnd } from '../../call/approve.ts'
-import type * as Wire from '../../rpc/governed.ts'
+import type * as Wire from '../../rpc/approvals.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import { event } from './failure-events.ts'
 import type { JournalRecorder } from './recorder.ts'
@@ -38,6 +38,7 @@ export const pendingView = (pending: PendingApproval): Wire.PendingApproval => (
   summary: pending.summary,
   text: pending.text,
   next: pending.next,
+  length: pending.length,
   arguments_digest: pending.argumentsDigest,
   bytes_digest: pending.bytesDigest,
   waited_ms: pending.waitedMs,
