@@ -244,8 +244,7 @@ class Passage implements Told {
     const { registry, permits, decide, policyVersion } = this.#ports
     const { decided, permit } = permitted
     const { request, trust, proposed } = decided
-    const { identity, approval } = permit.binding
-    const { argumentsDigest, bytesDigest } = proposed
+    const [{ identity, approval }, { argumentsDigest, bytesDigest }] = [permit.binding, proposed]
 
     // 8. check: the world as it is now, not as it was when the call was decided.
     const now = registry.standing(server.name, instance, kind, subject)
@@ -270,7 +269,8 @@ class Passage implements Told {
     })
     if (failed !== null) {
       const outside = registry.uncontained(server.name, sideEffects, resourceScopes)
-      throw refusedAtBoundary(this.#proposal, identity, failed, { standing: now, outside, hold })
+      const obstacle = { standing: now, outside, hold, word: permits.lastWord(permit.id) }
+      throw refusedAtBoundary(this.#proposal, identity, failed, obstacle)
     }
     const turn = this.#turn as Turn
     if (equipment.process === null && !isPart)

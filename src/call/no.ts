@@ -2,8 +2,10 @@
 import type { ApprovalAnswer } from './ports.ts'
 import { makeVisible } from './question.ts'
 
+type No = Extract<ApprovalAnswer, { granted: false }>
+
 /** An operator's no, with the reason as the caller is to read it. */
-export function noOf(reason: string, by: string): ApprovalAnswer {
+export function noOf(reason: string, by: string): No {
   const why = makeVisible(reason)
   return refusal(by, why === '' ? 'an operator said no' : `an operator said no: ${why}`)
 }

@@ -89,10 +89,22 @@ export interface PermitView {
   readonly expiresInMs: number
 }
 
+/** What an operator said that ended a permit, as its caller is to read it. */
+export interface LastWord {
+  readonly reason: string
+  /** It was the yes that the permit stood on which was taken back */
+  readonly isNo: boolean
+}
+
+/** How many of what operators said is known yet */
+const mostWords = 1024
+
 /** Issues, checks and revokes permits. The table in memory is the authority: a permit that is not in it is no permit. */
 export class Permits {
   readonly #key = createSecretKey(randomBytes(32))
   readonly #live = new BriefMap<Permit>(oursAlone)
+  /** By the permit's id, oldest first */
+  readonly #words = new Map<string, LastWord>()
   readonly #now: () => number
   #counter = 0
   readonly #prefix = randomBytes(9).toString('base64url')
@@ -157,14 +169,23 @@ export class Permits {
     return this.#live.values().some(which)
   }
 
-  /** Ends every live permit that `which` says yes to; returns their ids. */
-  revoke(which: (permit: Permit) => boolean): readonly string[] {
+  /** Ends every live permit that `which` says yes to, on an operator's word where there is one; returns their ids. */
+  revoke(which: (permit: Permit) => boolean, word: LastWord | null = null): readonly string[] {
     const ended = this.#live
       .values()
       .filter(which)
       .map(({ id }) => id)
-    for (const id of ended) this.#live.delete(id)
+    for (const id of ended) {
+      this.#live.delete(id)
+      if (word !== null) this.#words.set(id, word)
+    }
+    for (const id of this.#words.keys()) if (this.#words.size > mostWords) this.#words.delete(id)
     return ended
+  }
+
+  /** What an operator said that ended the permit, or null. */
+  lastWord(id: string): LastWord | null {
+    return this.#words.get(id) ?? null
   }
 
   /** The live permits, without what would let anybody use them. */

@@ -2,7 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import { clipMiddle } from '../lib/clip.ts'
 import type { Proposal } from '../schema/governor.ts'
-import type { PermitCheck } from './permit.ts'
+import type { LastWord, PermitCheck } from './permit.ts'
 import type { Standing } from './ports.ts'
 
 /** What stands in the way -> its code. */
@@ -39,15 +39,21 @@ interface Obstacle {
   readonly standing: Standing | null
   readonly outside: string | null
   readonly hold: string | null
+  /** What an operator said that ended the permit, or null */
+  readonly word: LastWord | null
 }
 
 /** The error of a permit that failed a check; nothing was sent. */
 export function refusedAtBoundary(
-  { server, subject }: { readonly server: Pick<Proposal['server'], 'name'>; readonly subject: string },
+  proposal: { readonly server: Pick<Proposal['server'], 'name'>; readonly subject: string },
   identity: string,
   check: PermitCheck,
   obstacle: Obstacle,
 ): SallyportError {
+  const { server, subject } = proposal
+  const { word } = obstacle
+  if (check === 'authenticity' && word?.isNo === true)
+    return denied(proposal, 'ERR_APPROVAL_DENIED', word.reason)
   return new SallyportError(
     'ERR_PERMIT_REFUSED',
     `the permit for ${identity} was refused at the boundary: ${check}: ${whyFailed(check, obstacle)}; nothing was sent`,
@@ -70,11 +76,13 @@ export const heldBeforeAsking = (
 const standsOn = (hold: string): string =>
   `the hold ${hold} stands on it, which an operator ends with sallyport release ${hold}`
 
-function whyFailed(check: PermitCheck, { standing, outside, hold }: Obstacle): string {
+function whyFailed(check: PermitCheck, { standing, outside, hold, word }: Obstacle): string {
   const otherwise = standing === null || standing.state === 'accepted' ? null : standing.reason
   switch (check) {
-    case 'authenticity':
-      return `it was revoked, or has ended with what it stood on${otherwise === null ? '' : `: ${otherwise}`}`
+    case 'authenticity': {
+      const why = otherwise ?? word?.reason ?? null
+      return `it was revoked, or has ended with what it stood on${why === null ? '' : `: ${why}`}`
+    }
     case 'expiry':
       return 'it was not used within permit.ttl_ms'
     case 'identity':

@@ -115,10 +115,16 @@ describe('a permit of a call that waits', () => {
       refusedAs('authenticity', 'it was revoked, or has ended'),
     ],
     [
+      'it is revoked for a reason',
+      'gated',
+      (_server, id) => operator.call('permits/revoke', { id, reason: 'not\u202e now' }),
+      refusedAs('authenticity', String.raw`an operator revoked it: not\u202e now`),
+    ],
+    [
       'its tool’s trust is reset',
       'gated',
-      (server) => operator.call('trust/reset', { server, tool: 'echo' }),
-      refusedAs('authenticity', 'it was revoked, or has ended'),
+      (server) => operator.call('trust/reset', { server, tool: 'echo', reason: 'not any more' }),
+      refusedAs('authenticity', 'an operator reset the trust of gated/echo: not any more'),
     ],
     [
       'a hold covers it',
@@ -196,8 +202,15 @@ test.each(['policy', 'once'] as const)(
     const { id = '' } = watch.asked.at(-1) ?? {}
     await operator.call('approvals/deny', { id, reason: 'a slip' })
     open()
-    expect(await made).toMatchObject(refusedAs('authenticity', 'it was revoked, or has ended'))
+    expect(await made).toMatchObject({
+      code: 'ERR_APPROVAL_DENIED',
+      message: 'asking echo was not called: an operator said no: a slip',
+    })
     expect(sent()).toBe(0)
+    expect(bodiesOf(at.stateDir, 'call.denied').at(-1)).toMatchObject({
+      code: 'ERR_APPROVAL_DENIED',
+      reason: expect.stringContaining('an operator said no: a slip') as string,
+    })
     expect(bodiesOf(at.stateDir, 'approval.revoked').at(-1)).toMatchObject({ id, reason: 'a slip' })
     // What was sent or ended is not taken back again.
     for (const one of watch.asked)

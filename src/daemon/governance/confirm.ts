@@ -30,6 +30,6 @@ export function confirm(
   const check =
     failed ?? (other !== null ? 'identity' : !isTrusted ? 'trust' : hold !== null ? 'checkpoint' : null)
   if (check === null) return null
-  const obstacle = { standing: other, outside: null, hold }
+  const obstacle = { standing: other, outside: null, hold, word: permits.lastWord(permit) }
   return refusedAtBoundary({ server: { name: server }, subject }, identity, check, obstacle)
 }

@@ -120,8 +120,10 @@ export class Consequences implements AsyncDisposable {
     actor: Actor,
   ): Promise<readonly string[]> {
     const { permit, server } = asked
-    const revoked = this.#ports.permits.revoke(({ id, binding }) =>
-      server === null ? id === permit : binding.identity.startsWith(`${server}/`),
+    const why = makeVisible(reason)
+    const revoked = this.#ports.permits.revoke(
+      ({ id, binding }) => (server === null ? id === permit : binding.identity.startsWith(`${server}/`)),
+      why === '' ? null : { reason: `an operator revoked it: ${why}`, isNo: false },
     )
     await this.#owe([{ fact: { type: 'permit.revoked', body: asked }, evidence: { ...actor, reason } }])
     return revoked
@@ -135,8 +137,9 @@ export class Consequences implements AsyncDisposable {
   ): Readonly<Record<'permits' | 'approvals', readonly string[]>> {
     const { permits, approvals } = this.#ports
     const isOf = (identity: string): boolean => identity.startsWith(`${server}/${tool}@`)
+    const word = questions === undefined ? null : { reason: questions.reason, isNo: false }
     return {
-      permits: permits.revoke(({ binding }) => isOf(binding.identity)),
+      permits: permits.revoke(({ binding }) => isOf(binding.identity), word),
       approvals: approvals.void(({ identity }) => isOf(identity), questions),
     }
   }

@@ -1,4 +1,5 @@
 // The operator's answers: questions that wait, approvals that stand, and the subscription that makes calls wait at all.
+import { noOf } from '../../call/no.ts'
 import type { StandingApproval } from '../../call/standing-approval.ts'
 import type { Permit } from '../../call/permit.ts'
 import { SallyportError } from '../../errors.ts'
@@ -81,7 +82,7 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
           const end = { by: by.by, reason }
           approvals.void((standing) => 'id' in standing && standing.id === id, end)
           approvals.withdraw(id, reason, caller.principal.id)
-          permits.revoke(standsOn)
+          permits.revoke(standsOn, { reason: noOf(reason, caller.principal.id).reason, isNo: true })
           await allTheSame(recorder.record('approval.revoked', { id, ...by, reason }))
           return { id }
         }
