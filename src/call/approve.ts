@@ -5,7 +5,7 @@ import { whenLate } from '../lib/deadline.ts'
 import type { Waiting } from '../schema/governor.ts'
 import { Given } from './given.ts'
 import { noOf, refusal } from './no.ts'
-import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
+import type { ApprovalAnswer, ApprovalQuestion, Approver, Yes } from './ports.ts'
 import { headOf, type Piece, pieceOf, summaryOf } from './question.ts'
 import { type Covered, covers, type StandingApproval, yesBy } from './standing-approval.ts'
 
@@ -34,6 +34,7 @@ export interface PendingApproval extends Pick<ApprovalQuestion, 'call' | 'peer'>
 export type ApprovalHappening =
   | { readonly kind: 'asked'; readonly pending: PendingApproval }
   | { readonly kind: 'settled'; readonly id: string; readonly answer: ApprovalAnswer }
+  | ({ readonly kind: 'withdrawn'; readonly id: string; readonly scope: Yes['scope'] } & QuestionEnd)
   | ({ readonly kind: 'ended'; readonly ids: readonly string[] } & QuestionEnd)
 
 export interface ApprovalOptions {
@@ -171,9 +172,11 @@ export class Approvals implements Approver {
     return this.#given.has(id)
   }
 
-  /** Takes a yes back for every call that has no permit yet; false where there is none. */
-  withdraw(id: string, reason: string, by: string): boolean {
-    return this.#given.withdraw(id, noOf(reason, by))
+  /** Takes a yes back for every call that has no permit yet, and tells of that. */
+  withdraw(id: string, scope: Yes['scope'], reason: string, by: string): void {
+    const no = noOf(reason, by)
+    this.#given.withdraw(id, no)
+    this.#options.tell({ kind: 'withdrawn', id, scope, by, reason: no.reason })
   }
 
   /** True where an operator took the approval back that stood: what a call has begun by it may not go on. */
@@ -209,7 +212,8 @@ export class Approvals implements Approver {
       ended.add(id)
       settle(refusal(by, reason))
     }
-    this.#given.void(which, refusal(by, reason))
+    for (const [id, scope] of this.#given.void(which, refusal(by, reason)))
+      this.#options.tell({ kind: 'withdrawn', id, scope, by, reason })
     return [...ended]
   }
 

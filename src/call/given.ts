@@ -1,5 +1,5 @@
 // Each yes on its way to a permit: until that is issued, an operator may take it back. And each that was taken back.
-import type { ApprovalAnswer, ApprovalQuestion } from './ports.ts'
+import type { ApprovalAnswer, ApprovalQuestion, Yes } from './ports.ts'
 
 /** How many of those that were taken back are known to be so */
 const mostRevoked = 1024
@@ -44,16 +44,22 @@ export class Given {
     return this.#by(approval).length > 0
   }
 
-  /** Makes it a no for every such call; false where there is none. */
-  withdraw(approval: string, no: ApprovalAnswer): boolean {
-    const given = this.#by(approval)
-    for (const followed of given) takeBack(followed, no)
-    return given.length > 0
+  /** Makes it a no for every such call. */
+  withdraw(approval: string, no: ApprovalAnswer): void {
+    for (const followed of this.#by(approval)) takeBack(followed, no)
   }
 
-  /** Makes each yes a no whose question `which` says yes to. */
-  void(which: (question: ApprovalQuestion) => boolean, no: ApprovalAnswer): void {
-    for (const followed of this.#answers.values()) if (which(followed.question)) takeBack(followed, no)
+  /** Makes each yes a no whose question `which` says yes to; returns what approvals those were, and their scope. */
+  void(
+    which: (question: ApprovalQuestion) => boolean,
+    no: ApprovalAnswer,
+  ): ReadonlyMap<string, Yes['scope']> {
+    const over = new Map<string, Yes['scope']>()
+    for (const [answer, followed] of this.#answers) {
+      if (!which(followed.question) || !takeBack(followed, no)) continue
+      if (answer.granted) over.set(answer.approval, answer.scope)
+    }
+    return over
   }
 
   /** An operator took these approvals back, which stood: what calls have begun by them may not go on. */
@@ -73,9 +79,10 @@ export class Given {
   }
 }
 
-/** The first no stands. */
-function takeBack(followed: Followed, no: ApprovalAnswer): void {
-  if (followed.no !== null) return
+/** The first no stands: false where there was one. */
+function takeBack(followed: Followed, no: ApprovalAnswer): boolean {
+  if (followed.no !== null) return false
   followed.no = no
   followed.withdrawn?.()
+  return true
 }

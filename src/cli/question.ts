@@ -54,6 +54,7 @@ function questionOf(
 export function settledLine({ id, granted, scope, by, reason }: SettledApproval): string {
   const who = by === null ? '' : ` by uid ${by}`
   if (granted === null) return `${paint('dim', id)} over: ${visible(reason ?? '')}`
+  if (!granted && scope !== null) return `${paint('red', id)} taken back${who}: ${visible(reason ?? '')}`
   return granted
     ? `${paint('green', id)} granted${who}, ${scope ?? 'once'}`
     : `${paint('red', id)} not granted${who}: ${visible(reason ?? '')}`

@@ -1,4 +1,5 @@
 // What an operator who answers is told of questions: each once, each end once, however slowly it is read.
+import type { ApprovalHappening } from '../call/approve.ts'
 import type { ApprovalAnswer } from '../call/ports.ts'
 import type { Notifier } from '../rpc/answering.ts'
 import type * as Wire from '../rpc/approvals.ts'
@@ -6,6 +7,7 @@ import type { Caller } from '../supervisor/ports.ts'
 import type { EventLog } from './events.ts'
 
 type Settled = ApprovalAnswer & { readonly id: string }
+type Withdrawn = Extract<ApprovalHappening, { kind: 'withdrawn' }>
 
 export interface FeedPorts {
   readonly events: Pick<EventLog, 'follow'>
@@ -43,6 +45,8 @@ export async function feedApprovals(
   for await (const { type, detail } of events.follow(caller, seq, stream.signal)) {
     if (type === 'approval/asked') await ask(detail as unknown as Wire.PendingApproval)
     else if (type === 'approval/settled') await settle(settledView(detail as unknown as Settled))
+    else if (type === 'approval/withdrawn')
+      await stream.notify('approvals/settled', withdrawnView(detail as unknown as Withdrawn))
     else if (type === 'events/lost') {
       const present = pending()
       const waiting = new Set(present.map(({ id }) => id))
@@ -58,6 +62,14 @@ const settledView = (settled: Settled): Wire.SettledApproval => ({
   scope: settled.granted ? settled.scope : null,
   by: settled.by,
   reason: settled.granted ? null : settled.reason,
+})
+
+const withdrawnView = ({ id, scope, by, reason }: Withdrawn): Wire.SettledApproval => ({
+  id,
+  granted: false,
+  scope,
+  by,
+  reason,
 })
 
 const endUnseen = (id: string): Wire.SettledApproval => ({

@@ -40,7 +40,7 @@ export interface StandingApproval {
   readonly expires_in_ms: number
 }
 
-/** How a question ended. */
+/** How a question ended, or that the yes to it is taken back: that is no yes, and has its scope all the same. */
 export interface SettledApproval {
   readonly id: string
   /** Null where its end went by unseen: the reader was too slow for the daemon's memory of events */

@@ -66,6 +66,23 @@ describe('a question', () => {
     expect(approvals.standing()).toEqual([])
   })
 
+  test('whose yes ended with what it stood on is a no for who has no permit yet, and is told of as one', async () => {
+    const asked = approvals.ask(question, { signal: never })
+    const id = firstId()
+    approvals.approve(id, '0', null)
+    const answer = await asked
+    let heard = 0
+    approvals.watch(answer, () => (heard += 1))
+    const end = { by: '7', reason: 'its trust was reset' }
+    approvals.void(({ identity }) => identity.startsWith('other/'), end)
+    expect(heard).toBe(0)
+    approvals.void(({ identity }) => identity.startsWith('files/'), end)
+    expect(heard).toBe(1)
+    expect(told.at(-1)).toMatchObject({ kind: 'withdrawn', id, scope: 'once', ...end })
+    expect(approvals.isGiven(id)).toBe(true)
+    expect(approvals.claim(answer)).toMatchObject({ granted: false, ...end })
+  })
+
   test('that is denied tells the caller why, with nothing invisible in it', async () => {
     const answer = approvals.ask(question, { signal: never })
     approvals.deny(firstId(), 'no\u001b[2J\u202e\nat all', '0')
@@ -120,7 +137,8 @@ describe('an approval for the session', () => {
     const answers = await Promise.all(asked)
     expect(answers.map(({ granted }) => granted)).toEqual([true, true, scope === 'policy', false])
     expect(answers[1]).toMatchObject({ approval: id, scope, by: '0' })
-    expect(approvals.withdraw(id, 'a slip', '0')).toBe(true)
+    approvals.withdraw(id, scope, 'a slip', '0')
+    expect(told.at(-1)).toMatchObject({ kind: 'withdrawn', id, scope, by: '0' })
     expect(answers.slice(0, 2).map((one) => approvals.claim(one).granted)).toEqual([false, false])
   })
 

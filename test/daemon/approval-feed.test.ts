@@ -31,6 +31,7 @@ function arrange(): {
     listeners: () => 1,
     tell(happening) {
       if (happening.kind === 'asked') tell('approval/asked', { ...pendingView(happening.pending) })
+      if (happening.kind === 'withdrawn') tell('approval/withdrawn', { ...happening })
       if (happening.kind === 'settled') tell('approval/settled', { id: happening.id, ...happening.answer })
     },
   })
@@ -40,8 +41,9 @@ function arrange(): {
   const waits: ((line: string) => void)[] = []
   const notify = (method: string, params: unknown): Promise<void> => {
     const { id } = params as PendingApproval
-    const granted = method === 'approvals/settled' ? ` ${(params as SettledApproval).granted}` : ''
-    waits.shift()?.(`${method} ${names.get(id)}${granted}`)
+    const { granted, scope } = params as SettledApproval
+    const end = method === 'approvals/settled' ? ` ${granted}${scope === null ? '' : ` ${scope}`}` : ''
+    waits.shift()?.(`${method} ${names.get(id)}${end}`)
     return new Promise((resolve) => reads.push(resolve))
   }
   const stream = { signal: ended.signal, notify }
@@ -99,9 +101,27 @@ it('an operator who missed events is told what waits now and what is over, each 
   expect(await read()).toBe('approvals/asked seen too')
   const next = read()
   approvals.approve(missed, '0', null)
-  expect(await next).toBe('approvals/settled missed true')
+  expect(await next).toBe('approvals/settled missed true once')
   const last = read()
   approvals.deny(stays, 'no', '0')
   expect(await last).toBe('approvals/settled stays false')
+  await stop()
+})
+
+it('a yes that is taken back is told of as such, and the last word on it', async () => {
+  const { ask, approvals, read, stop } = arrange()
+  const first = read()
+  const id = ask('slip')
+  expect(await first).toBe('approvals/asked slip')
+  approvals.approve(id, '0', null)
+  expect(await read()).toBe('approvals/settled slip true once')
+  approvals.withdraw(id, 'once', 'a slip', '0')
+  expect(await read()).toBe('approvals/settled slip false once')
+  const other = ask('reset')
+  expect(await read()).toBe('approvals/asked reset')
+  approvals.approve(other, '0', null)
+  expect(await read()).toBe('approvals/settled reset true once')
+  approvals.void(() => true, { by: '0', reason: 'an operator reset the trust of it' })
+  expect(await read()).toBe('approvals/settled reset false once')
   await stop()
 })

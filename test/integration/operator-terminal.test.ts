@@ -327,6 +327,20 @@ describe('approvals --watch at a terminal', () => {
     expect(JSON.parse(called.stdout)).toMatchObject({ data: { structuredContent: { evil, b: 1, a: 2 } } })
   })
 
+  test('a watch is told of a yes that is taken back', async () => {
+    await watchers(0)
+    await using person = terminal('approvals', '--watch')
+    await person.shows('waiting for questions')
+    const made = outcomeOf(call('asked', { taken: 'back' }))
+    await person.shows('y/n/s/p? ')
+    person.types('p\n')
+    expect(await made).toBe('done')
+    await person.shows(/granted by uid \d+, policy/)
+    const { standing } = await at.client.call('approvals/list', {})
+    await at.run(['deny', standing.at(-1)?.id ?? '', '--reason', 'a slip'])
+    await person.shows(/a-[\w-]+.* taken back by uid \d+: an operator said no: a slip/)
+  })
+
   test('a watch without a terminal says that it takes no answer', async () => {
     const watcher = at.start(['approvals', '--watch'])
     const ended = once(watcher, 'exit')

@@ -21,6 +21,10 @@ export function tellOperators(
     }
     case 'settled':
       return emit(event('approval/settled', null, { id: happening.id, ...happening.answer }, 'operator'))
+    case 'withdrawn': {
+      const { id, scope, by, reason } = happening
+      return emit(event('approval/withdrawn', null, { id, scope, by, reason }, 'operator'))
+    }
     case 'ended':
       return ended(happening.ids, happening)
   }

@@ -75,13 +75,13 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
       inTurnOf(id, async () => {
         const by = actor(caller)
         const standsOn = ({ binding }: Permit): boolean => binding.approval === id
-        const isStanding = approvals.standing().some((standing) => standing.id === id)
+        const stands = approvals.standing().find((standing) => standing.id === id)
         // A yes to one call stands until that is sent: it has no permit yet, or waits for its process.
-        if (isStanding || approvals.isGiven(id) || permits.some(standsOn)) {
+        if (stands !== undefined || approvals.isGiven(id) || permits.some(standsOn)) {
           // At once, and whatever becomes of the record: what only takes away waits for no disk.
           const end = { by: by.by, reason }
           approvals.void((standing) => 'id' in standing && standing.id === id, end)
-          approvals.withdraw(id, reason, caller.principal.id)
+          approvals.withdraw(id, stands?.scope ?? 'once', reason, caller.principal.id)
           permits.revoke(standsOn, { reason: noOf(reason, caller.principal.id).reason, isNo: true })
           await allTheSame(recorder.record('approval.revoked', { id, ...by, reason }))
           return { id }
