@@ -199,6 +199,17 @@ test.each([
   expect((await host.answer('after')).result).toEqual({})
 })
 
+test.each([
+  ['a key twice in its params', '{"jsonrpc":"2.0","id":"own","method":"ping","params":{"a":1,"a":2}}'],
+  ['the same before its id', '{"params":{"a":1,"a":2},"method":"ping","jsonrpc":"2.0","id":"own"}'],
+  ['its method twice', '{"jsonrpc":"2.0","id":"own","method":"ping","method":"ping"}'],
+  ['no version', '{"id":"own","method":"ping"}'],
+  ['no method', '{"jsonrpc":"2.0","id":"own"}'],
+])('a request of the host’s that is refused has its own id in the refusal: %s', async (_what, line) => {
+  await using host = await ready()
+  expect(await refusal(host, line)).toMatchObject({ id: 'own' })
+})
+
 test('a batch of more messages than are looked at is refused as a whole', async () => {
   await using host = await ready({}, '2025-03-26')
   const error = await refusal(host, `[${'{},'.repeat(10_000)}{}]`)

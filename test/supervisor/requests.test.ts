@@ -175,6 +175,39 @@ test.each(['"result":null', '"result":{},"error":{"code":1,"message":"no"}', '"e
   },
 )
 
+test.each([
+  [
+    'a key twice',
+    '"result":{"role":"assistant","content":{"type":"text","text":"a","text":"b"},"model":"m"}',
+  ],
+  ['a key twice, before its id', '"result":{"a":1,"a":2}', true],
+  ['another key twice of its own', '"result":{},"result":{}'],
+  ['its id twice', '"id":"ask","result":{}'],
+  ['more than is read', `"result":{"content":[${'0,'.repeat(250_000)}0]}`],
+  ['a line that is too long', `"result":{"content":"${'x'.repeat(2_000_000)}"}`],
+  ['another version', '"jsonrpc":"1.0","result":{}', true],
+  ['a key in another spelling', '"Result":{},"error":{"code":1,"message":"m"}'],
+] as const)(
+  'an answer of the host’s with %s is an error to the server, which waits for it, and to no call',
+  async (_, members, isFirst?: boolean) => {
+    const output = { resultBytes: 1_000_000, lineBytes: 1_000_000, stderrBytes: 1000 }
+    await using host = await attach(serverSettings('asks.mjs', { sampling: true, output }))
+    const hello = { protocolVersion: '2025-11-25', capabilities: askable }
+    host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: hello })
+    await host.answer('i')
+    const params = { name: 'ask', arguments: { method: 'sampling/createMessage' } }
+    host.send({ jsonrpc: '2.0', id: 'ask', method: 'tools/call', params }) // the id that its request has, too
+    await eventually(() => host.lines.some((line) => line.includes('sampling/createMessage')))
+    const version = members.includes('jsonrpc') ? '' : '"jsonrpc":"2.0",'
+    host.send(isFirst === true ? `{${version}${members},"id":"ask"}` : `{${version}"id":"ask",${members}}`)
+    await eventually(() => host.lines.length === 4)
+    const [told, answer] = host.lines.slice(2).map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(told).toMatchObject({ id: null, error: {} })
+    const message: unknown = expect.stringContaining('the answer of the host cannot be read')
+    expect(answer).toMatchObject({ id: 'ask', result: { structuredContent: { error: { message } } } })
+  },
+)
+
 test('no person is asked by a task: it is the host’s to say how long that waits', async () => {
   await using folder = await tempDir()
   const record = join(folder.path, 'record')

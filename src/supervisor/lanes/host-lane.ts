@@ -10,7 +10,7 @@ import { withoutQuestionTasks } from '../questions/as-task.ts'
 import { declining } from '../questions/input-required.ts'
 import { unasked } from '../questions/unasked.ts'
 import { declaredAtStart, declaredBy } from '../questions/declared.ts'
-import { listenAsks } from './listen.ts'
+import { whyNotListen } from './listen.ts'
 import { isElsewhere } from './conversation.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
 import { confideAnswer, confideAnswers, tooLate } from './person.ts'
@@ -32,8 +32,13 @@ export class HostLane {
     return skipSpace(text, start) >= end ? 'drop' : this.#batch(text, start, end)
   }
 
-  /** Answers a line that was never read: too long, or not UTF-8. */
-  refuse(error: SallyportError, id: Parameters<typeof errorLine>[0] = null): void {
+  /** Answers a line that is not read: too long, not UTF-8, or nobody's message. The request that it `answers` is answered, too. */
+  refuse(
+    error: SallyportError,
+    id: Parameters<typeof errorLine>[0] = null,
+    answers: MessageId | null = null,
+  ): void {
+    this.#unanswered(answers, error)
     this.#wire.toHost(errorLine(id, error))
     this.#wire.note('session/refused', { code: error.code, reason: error.message })
   }
@@ -91,8 +96,7 @@ export class HostLane {
         return 'drop'
       }
       case 'invalid':
-        this.refuse(envelope.error, envelope.id)
-        this.#unanswered(envelope.answers, envelope.error)
+        this.refuse(envelope.error, envelope.id, envelope.answers)
         return 'drop'
     }
   }
@@ -275,15 +279,6 @@ export class HostLane {
     if (request !== null && isElsewhere(request)) return 'drop'
     if (request === null || request.wireId === request.id) return 'pass'
     return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
-  }
-}
-
-function whyNotListen(request: Request): SallyportError | null {
-  try {
-    listenAsks(request, '', '')
-    return null
-  } catch (thrown) {
-    return SallyportError.from(thrown)
   }
 }
 

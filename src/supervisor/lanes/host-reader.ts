@@ -4,7 +4,8 @@ import { LineSplitter } from '../../lib/lines.ts'
 import type { Together } from '../../lib/together.ts'
 import { noRoom } from '../../schema/room.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import { readHead, readLine } from '../message/envelope.ts'
+import { readLine } from '../message/envelope.ts'
+import { readHead } from '../message/unread.ts'
 import { TextCheck } from '../message/utf8.ts'
 import type { SessionHolding } from './holding.ts'
 import type { HostLane } from './host-lane.ts'
@@ -77,6 +78,8 @@ export class HostReader {
   }
 
   #refuse(head: Buffer, error: SallyportError): void {
-    this.#lane.refuse(error, readHead(head.toString('latin1')).id)
+    const { id, isAnswer } = readHead(head.toString('latin1'))
+    if (isAnswer) this.#lane.refuse(error, null, id)
+    else this.#lane.refuse(error, id)
   }
 }

@@ -27,6 +27,16 @@ const keys = spellings([
   ...Object.keys(named),
 ])
 
+/** Why policy cannot be asked about a subscription, or null. */
+export function whyNotListen(request: Request): SallyportError | null {
+  try {
+    listenAsks(request, '', '')
+    return null
+  } catch (thrown) {
+    return SallyportError.from(thrown)
+  }
+}
+
 /**
  * What policy is asked: about each resource and each task once. The first carries the whole request, the others what they
  * are about, so that a long list is not digested and recorded once for each thing in it.

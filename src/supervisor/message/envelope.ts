@@ -12,6 +12,7 @@ import { rememberedOnce } from '../../lib/remembered.ts'
 import { isConfusable, type Spellings, spellings } from '../../lib/key-folding.ts'
 import { Likeness, type Said } from './likeness.ts'
 import { longestId, type MessageId, messageId } from './message-id.ts'
+import { onlyId, unread } from './unread.ts'
 
 interface Parts {
   readonly text: string
@@ -41,7 +42,7 @@ export type Envelope =
     })
   | {
       readonly kind: 'invalid'
-      /** The id to answer with, where one could be read */
+      /** The id to answer with, where one could be read; an answer has none of its own */
       readonly id: MessageId | null
       readonly error: SallyportError
       /** The request that this would answer, if it could be read: it has that id, and no method */
@@ -56,8 +57,6 @@ const envelopeNames = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'e
 const envelopeKeys = spellings([...envelopeNames])
 /** Each member of these is looked at, and so there are not more of them than can be, whoever says it */
 const inside = new Set(['params', 'result', 'error'])
-/** Characters at the end of a line in which an id is looked for */
-const tailLength = 200
 
 const methodOf = rememberedOnce(decodeString)
 
@@ -98,16 +97,12 @@ function read(text: string, start: number, end: number, isStrict: boolean, bytes
     members(text, start, end, { unique: isStrict, bounded: isStrict || 'listed', inside }, found)
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
-    const isRead = thrown.kind === 'depth' || thrown.kind === 'parts'
-    const isAnswer = isRead && !found.some(({ key }) => key === 'method')
-    const named = (): MessageId | null =>
-      idOf(text, found) ?? lastId(text.slice(Math.max(start, end - tailLength), end))
-    const ids = { duplicate: () => idOf(text, found), parts: named, depth: () => null, syntax: () => null }
     const codes = { duplicate: 'ERR_MESSAGE_AMBIGUOUS', parts: 'ERR_MESSAGE_TOO_LARGE' } as const
     const code =
       thrown.kind === 'duplicate' || thrown.kind === 'parts' ? codes[thrown.kind] : syntaxCode(text, start)
     const message = `${thrown.message}, at byte ${thrown.at - start}`
-    return invalid(ids[thrown.kind](), code, message, isAnswer ? named() : null)
+    const { id, answers } = unread(text, start, end, thrown, found)
+    return invalid(id, code, message, answers)
   }
   const envelope = classify(text, start, end, found, isStrict)
   const { kind } = envelope
@@ -123,23 +118,6 @@ const envelopeOf = (text: string, start: number, end: number, said: Said): Envel
   return method === null
     ? { kind: 'response', text, start, end, id, idSpan, result: body, error: null }
     : { kind: 'request', text, start, end, id, method, params: body }
-}
-
-/** The id in the beginning of a message that was cut off, or null; and whether it is one that has a method. */
-export function readHead(text: string): { readonly id: MessageId | null; readonly hasMethod: boolean } {
-  const found: Member[] = []
-  try {
-    members(text, 0, text.length, {}, found)
-  } catch (thrown) {
-    if (!(thrown instanceof JsonScanError)) throw thrown
-  }
-  return { id: idOf(text, found), hasMethod: found.some(({ key }) => key === 'method') }
-}
-
-/** The id that ends a line: where an object's last member is `"id"`, no other reading is possible. */
-export function lastId(tail: string): MessageId | null {
-  const found = /[,{]"id"\s*:\s*(-?\d[\d.eE+-]*|"[^"\\]*")\s*\}\s*$/.exec(tail)
-  return found?.[1] === undefined ? null : messageId(found[1])
 }
 
 function classify(
@@ -188,14 +166,16 @@ function classify(
     }
   }
   const id = idSpan === null ? null : messageId(text.slice(idSpan.start, idSpan.end))
-  const answers = (): MessageId | null => (method === null ? idOf(text, found) : null)
+  const isAnswer = method === null && (result !== null || error !== null)
+  const own = isAnswer ? null : id
+  const answers = (): MessageId | null => (method === null ? onlyId(text, found) : null)
   if (isTwice)
     return invalid(null, 'ERR_MESSAGE_AMBIGUOUS', 'a member of the envelope stands twice', answers())
   if (unknown > 0) {
     const key = confusableWithin(found, envelopeKeys)
     if (key !== null) {
       return invalid(
-        id,
+        own,
         'ERR_MESSAGE_AMBIGUOUS',
         `the envelope has the key ${JSON.stringify(key)}, which readers take differently`,
         answers(),
@@ -203,7 +183,7 @@ function classify(
     }
   }
   if (version === null || text.slice(version.start, version.end) !== '"2.0"') {
-    return invalid(id, 'ERR_INVALID_REQUEST', 'jsonrpc must be "2.0"', answers())
+    return invalid(own, 'ERR_INVALID_REQUEST', 'jsonrpc must be "2.0"', answers())
   }
   if (method !== null) {
     if (result !== null || error !== null)
@@ -229,8 +209,7 @@ function classify(
   }
   if (idSpan === null || (result === null) === (error === null)) {
     const what = 'a message has a method, or an id and one of result and error'
-    const isAnswer = result !== null || error !== null
-    return invalid(isAnswer ? null : id, 'ERR_INVALID_REQUEST', what, answers())
+    return invalid(own, 'ERR_INVALID_REQUEST', what, answers())
   }
   if (id === null && text.slice(idSpan.start, idSpan.end) !== 'null') {
     return invalid(
@@ -255,12 +234,6 @@ export function confusableIn(found: readonly Member[], known: Spellings): string
 /** The same where members may be missing: in `__proto__`, readers that copy objects find them. */
 export function confusableWithin(found: readonly Member[], known: Spellings): string | null {
   return found.some(({ key }) => key === '__proto__') ? '__proto__' : confusableIn(found, known)
-}
-
-function idOf(text: string, found: readonly Member[]): MessageId | null {
-  const ids = found.filter(({ key }) => key === 'id')
-  const [only] = ids
-  return only !== undefined && ids.length === 1 ? messageId(text.slice(only.start, only.end)) : null
 }
 
 /** JSON that is no object is well-formed text and no message; the first character tells. */
