@@ -210,6 +210,18 @@ test.each([
   expect(await refusal(host, line)).toMatchObject({ id: 'own' })
 })
 
+test('what is no message is refused as that in a batch, too, each by itself', async () => {
+  await using host = await ready({}, '2025-03-26')
+  host.send('[1, "a",true ,null]', '[1,2,3]', '[17]')
+  await eventually(() => host.lines.length === 9)
+  const refusals = host.lines
+    .slice(1)
+    .map((line) => JSON.parse(line) as { id: unknown; error: { code: number } })
+  expect(refusals.map(({ id, error }) => [id, error.code])).toEqual(
+    Array.from({ length: 8 }, () => [null, -32600]),
+  )
+})
+
 test('a batch of more messages than are looked at is refused as a whole', async () => {
   await using host = await ready({}, '2025-03-26')
   const error = await refusal(host, `[${'{},'.repeat(10_000)}{}]`)

@@ -99,7 +99,9 @@ function read(text: string, start: number, end: number, isStrict: boolean, bytes
     if (!(thrown instanceof JsonScanError)) throw thrown
     const codes = { duplicate: 'ERR_MESSAGE_AMBIGUOUS', parts: 'ERR_MESSAGE_TOO_LARGE' } as const
     const code =
-      thrown.kind === 'duplicate' || thrown.kind === 'parts' ? codes[thrown.kind] : syntaxCode(text, start)
+      thrown.kind === 'duplicate' || thrown.kind === 'parts'
+        ? codes[thrown.kind]
+        : syntaxCode(text, start, end)
     const message = `${thrown.message}, at byte ${thrown.at - start}`
     const { id, answers } = unread(text, start, end, thrown, found)
     return invalid(id, code, message, answers)
@@ -237,9 +239,9 @@ export function confusableWithin(found: readonly Member[], known: Spellings): st
 }
 
 /** JSON that is no object is well-formed text and no message; the first character tells. */
-function syntaxCode(text: string, start: number): ErrorCode {
-  return /^[\s]*(?:"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)\s*(?:\n|$)/.test(
-    text.slice(start, start + 256),
+function syntaxCode(text: string, start: number, end: number): ErrorCode {
+  return /^[\s]*(?:"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)\s*$/.test(
+    text.slice(start, Math.min(end, start + 256)),
   )
     ? 'ERR_INVALID_REQUEST'
     : 'ERR_PARSE'
