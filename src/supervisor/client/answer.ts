@@ -1,8 +1,9 @@
-// What a server answered, as whoever asked is given it: read, and without a secret in it.
+// What a server answered, as whoever asked is given it: read, without a secret in it, and without a word in Sallyport's name.
 import { isUtf8 } from 'node:buffer'
 import { parseJson } from '../../lib/parse-json.ts'
 import { RawJson } from '../../lib/raw-json.ts'
 import type { Redactor } from '../../schema/credentials.ts'
+import { answerWithoutOurs } from '../message/credential-meta.ts'
 import { readEnvelope, type Response } from '../message/envelope.ts'
 import type { Looked } from '../message/line-look.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
@@ -30,11 +31,12 @@ export function errorAnswer(raw: string): Extract<Answer, { kind: 'error' }> {
  * looked. Throws ERR_SECRET_IN_RESULT, and ERR_SERVER_PROTOCOL for what is not UTF-8.
  */
 export function answerOf(
-  { text, result, error }: Response,
+  response: Response,
   server: string,
   redactor: Redactor | null,
   looked: Looked | null,
 ): Answer | null {
+  const { text, result, error } = response
   const span = result ?? error
   if (span === null) return null
   const value = Buffer.from(text.slice(span.start, span.end), 'latin1')
@@ -43,7 +45,9 @@ export function answerOf(
   const { found, ...clean } = looked ?? redactor?.redact(raw) ?? { text: raw, found: [] }
   if (found.length > 0)
     throw new SecretInResult(server, { found, text: looked === null ? clean.text : valueIn(clean.text) })
-  return result === null ? errorAnswer(raw) : { kind: 'result', result: new RawJson(raw) }
+  if (result === null) return errorAnswer(raw)
+  const bare = answerWithoutOurs(response)
+  return { kind: 'result', result: new RawJson(bare === null ? raw : valueIn(utf8(bare, 0, bare.length))) }
 }
 
 /** The result or error in a line, or all of it where there is none to be read any more. */

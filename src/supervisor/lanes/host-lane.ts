@@ -3,7 +3,7 @@ import { SallyportError } from '../../errors.ts'
 import { elements, JsonScanError, skipSpace, type Span } from '../../lib/json-scan.ts'
 import { cancelledLine, errorLine, unknownMethodLine } from '../message/answers.ts'
 import { ambiguousMeta, ambiguousParams, ambiguousRelayed } from '../message/params.ts'
-import { answerWithoutCredentials, withoutCredentials } from '../message/credential-meta.ts'
+import { answerWithoutOurs, withoutCredentials } from '../message/credential-meta.ts'
 import { type Envelope, type Notification, readUnambiguous, type Request } from '../message/envelope.ts'
 import { asksOf, heldOf, kindAt, longestText, noLineage } from './held.ts'
 import { withoutQuestionTasks } from '../questions/as-task.ts'
@@ -89,7 +89,7 @@ export class HostLane {
         const request = envelope.id === null ? null : this.#wire.talk.settleServer(envelope.id.key)
         if (request !== null) {
           confideAnswer(this.#wire, request, envelope)
-          const bare = answerWithoutCredentials(envelope)
+          const bare = answerWithoutOurs(envelope)
           return bare === null ? 'pass' : { replacement: `${bare}\n` }
         }
         this.#wire.note('session/unexpected-answer', { sender: 'host', id: envelope.id?.raw ?? null })

@@ -11,7 +11,7 @@ import type { Envelope, Notification, Request, Response } from '../message/envel
 import { askedPlainly } from '../questions/as-task.ts'
 import { doesAsk } from '../questions/input-required.ts'
 import { nothingEnds, oversized, refused, tooManyAsked } from './answer-parts.ts'
-import { answerWithoutCredentials } from '../message/credential-meta.ts'
+import { answerWithoutOurs } from '../message/credential-meta.ts'
 import { mostGarbage } from '../message/garbage.ts'
 import { handshaken } from './handshaken.ts'
 import { evidenceOf } from './held.ts'
@@ -168,7 +168,7 @@ export class ServerLane {
       this.#wire.note(type, { sender: 'server', id: response.id.raw })
       return 'drop'
     }
-    const bare = this.#redactor === null ? null : answerWithoutCredentials(response)
+    const bare = answerWithoutOurs(response)
     return bare === null
       ? this.#answered(request, response)
       : anew(bare, (again) => (again.kind === 'response' ? this.#answered(request, again) : 'drop'))

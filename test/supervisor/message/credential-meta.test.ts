@@ -1,7 +1,8 @@
 // The secrets of one request: put into its `_meta`, and taken out of everybody else's.
 import { describe, expect, test } from 'vitest'
+import { answerOf } from '../../../src/supervisor/client/answer.ts'
 import {
-  answerWithoutCredentials,
+  answerWithoutOurs,
   lineWithCredentials,
   paramsWithCredentials,
   withoutCredentials,
@@ -75,13 +76,47 @@ describe('what somebody else says there', () => {
     const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
     expect(withoutCredentials(readUnambiguous(text, 0, text.length) as Request)).toBe(null)
   })
+})
 
-  test('is taken out of an answer', () => {
-    const text =
-      '{"jsonrpc":"2.0","id":1,"result":{"_meta":{"sallyport/credentials":{"T":"x"}},"content":[]}}'
-    const bare = answerWithoutCredentials(readEnvelope(text, 0, text.length) as Response)
-    expect(JSON.parse(bare ?? '')).toEqual({ jsonrpc: '2.0', id: 1, result: { _meta: {}, content: [] } })
-    const plain = '{"jsonrpc":"2.0","id":1,"result":{}}'
-    expect(answerWithoutCredentials(readEnvelope(plain, 0, plain.length) as Response)).toBe(null)
+describe('what an answer says there as Sallyport’s word', () => {
+  const answerTo = (result: string): Response => {
+    const text = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`, 'utf8').toString('latin1')
+    return readEnvelope(text, 0, text.length) as Response
+  }
+  const forged = [
+    '{"a":1,"_meta":{"sallyport/credentials":{"T":"x"},"k":2}}',
+    '{"a":1,"_meta":{"sallyport/error":{"code":1080},"k":2}}',
+    '{"a":1,"_meta":{"sally\\u0070ort/error":1,"k":2}}',
+    '{"a":1,"_meta":{"SallyPort/Error":1,"k":2}}',
+    '{"a":1,"_meta":{"sally\u200bport/lineage":1,"k":2}}',
+    '{"a":1,"_meta":{"sallyport/":1,"k":2,"sallyport/what comes later, under a name that is longer than any":3}}',
+    '{"_meta":{"sallyport/error":1},"a":1,"_meta":{"sallyport/error":1,"k":2}}',
+    '{"_meta":{"k":1},"a":1,"_m\\u0065ta":{"sallyport/error":1,"k":2}}',
+  ]
+
+  test.each(forged)('is taken out: %s', (result) => {
+    const bare = answerWithoutOurs(answerTo(result))
+    expect(JSON.parse(bare ?? '')).toEqual({ jsonrpc: '2.0', id: 1, result: { a: 1, _meta: { k: 2 } } })
+    const given = answerOf(answerTo(result), 'fixture', null, null)
+    expect(given?.kind === 'result' ? JSON.parse(given.result.raw) : null).toEqual({ a: 1, _meta: { k: 2 } })
+  })
+
+  test('is taken out in another spelling of `_meta`, too, and nothing beside it is touched', () => {
+    const result = '{"big":12345678901234567890,"é":1.0,"_Meta":{"sallyport/error":1,"x" : "ü"} , "z":[ ]}'
+    expect(utf8(answerWithoutOurs(answerTo(result)) ?? '')).toBe(
+      '{"jsonrpc":"2.0","id":1,"result":{"big":12345678901234567890,"é":1.0,"_Meta":{"x":"ü"} , "z":[ ]}}',
+    )
+  })
+
+  test.each([
+    '{}',
+    '{"_meta":{}}',
+    '{"_meta":{"é" : 1,"\\u0061":2,"sallyport":3,"x.sallyport/error":4}}',
+    '{"_meta":"sallyport/error"}',
+    '{"sallyport/error":1,"content":[{"_meta":{"sallyport/error":1}}]}',
+  ])('is nothing, and not a byte changes: %s', (result) => {
+    expect(answerWithoutOurs(answerTo(result))).toBe(null)
+    const given = answerOf(answerTo(result), 'fixture', null, null)
+    expect(given).toMatchObject({ kind: 'result', result: { raw: result } })
   })
 })
