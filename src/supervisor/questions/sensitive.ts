@@ -27,12 +27,39 @@ const words = new Set([
   'ssn',
   'iban',
   'auth',
+  'authorization',
+  'authorisation',
+  'jwt',
+  'pat',
+  'seed',
+  'pswd',
+  'psw',
+  'mpin',
+  'cvv2',
+  'cvc2',
+])
+/** The same, or as two words */
+const compounds = new Set([
+  'passkey',
+  'pincode',
+  'otpcode',
+  'smscode',
+  'accesscode',
+  'sessionid',
+  'cardno',
+  'recoveryphrase',
 ])
 /** Letters of other alphabets that look like Latin ones, and those */
 const alike: ReadonlyMap<string, string> = new Map(
   'аеорсухіѕјԁкмтпοαερνυικτ'.split('').map((letter, n) => [letter, 'aeopcyxisjdkmtnoaepvuikt'[n] ?? '']),
 )
 
+/** Signs that are written for letters */
+const signs: ReadonlyMap<string, string> = new Map(
+  '01345@$'.split('').map((sign, n) => [sign, 'oieasas'[n] ?? '']),
+)
+
+const anySigns = /[01345@$]/g
 const anyAlike = new RegExp(`[${[...alike.keys()].join('')}]`, 'gu')
 
 /**
@@ -105,6 +132,12 @@ function saysSecret(text: string): boolean {
   const joined = separate.replaceAll(/[^\p{L}\p{N}]+/gu, '')
   if (elsewhere.test(joined) || elsewhere.test(text.normalize('NFC'))) return true
   const latin = separate.replaceAll(anyAlike, (letter) => alike.get(letter) ?? letter)
+  return namesSecret(latin) || namesSecret(latin.replaceAll(anySigns, (sign) => signs.get(sign) ?? ''))
+}
+
+function namesSecret(latin: string): boolean {
   const found = latin.split(/[^a-z0-9]+/)
-  return found.some((word) => words.has(word)) || parts.test(found.join(''))
+  const isSecret = (word: string, n: number): boolean =>
+    words.has(word) || compounds.has(word) || compounds.has(word + (found[n + 1] ?? ''))
+  return found.some(isSecret) || parts.test(found.join(''))
 }

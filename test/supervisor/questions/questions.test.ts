@@ -211,6 +211,73 @@ test.each([
   expect(sensitiveFields({ requestedSchema: { properties: { [name]: {} } } })).toHaveLength(1)
 })
 
+test.each([
+  'pincode',
+  'PIN code',
+  'PINCODE',
+  'passkey',
+  'jwt',
+  'cvv2',
+  'CVC2',
+  'authorization',
+  'Authorization header',
+  'otpcode',
+  'otp_code',
+  'pat',
+  'PAT (GitHub)',
+  'access code',
+  'smsCode',
+  'session_id',
+  'sessionId',
+  'card no',
+  'cardNo',
+  'mpin',
+  'pswd',
+  'recovery phrase',
+  'seed',
+  'passw0rd',
+  'p4$$w0rd',
+  'p@ssword',
+  'pa55',
+  't0k3n',
+  'cr3dent1al',
+  '53cret',
+])('a name that many give to a secret is flagged: %s', (name) => {
+  expect(sensitiveFields({ requestedSchema: { properties: { [name]: {} } } })).toHaveLength(1)
+})
+
+test.each([
+  'pattern',
+  'path',
+  'patient',
+  'seedling',
+  'author',
+  'authority',
+  'compatible',
+  'passenger',
+  'passengers_count',
+  'sessions_count',
+  'session_ideas',
+  'card_note',
+  'discard notes',
+  'what I ban',
+  'p in all',
+  'bypass keyboard',
+  'spin codes',
+  'accessible codes',
+  'opinion',
+  'shipping',
+  'md5',
+  'sha512',
+  'h264',
+  'b2b@work',
+  'price in $',
+  '10 to 15 items',
+  'address_1',
+])('a plain name is not: %s', (name) => {
+  expect(sensitiveFields({ requestedSchema: { properties: { [name]: {} } } })).toEqual([])
+})
+
 test('what a field is for is told by its description, and by the words of the question; one within another counts', () => {
   const inner = { type: 'object', properties: { password: { type: 'string' } } }
   for (const field of [
