@@ -5,8 +5,14 @@ import { matchesPlainly } from '../lib/path-glob.ts'
 import { matchesUri } from '../lib/uri-glob.ts'
 import type { CompiledRule, Condition } from './rule.ts'
 
-/** `unclear` is a value that is missing, not a string, or spelled so that a server could read it differently. */
+/**
+ * `unclear` is a value that is missing, not a string, or spelled so that a server could read it differently; of the elements of a
+ * list also where they are told different things, and where there are none.
+ */
 export type Holds = 'yes' | 'no' | 'unclear'
+
+/** What stands in a pointer for every element of a list; over an object it is a key like any other */
+const every = '*'
 
 /** Steps of comparing, of a few dozen nanoseconds each: others choose the values, and everybody waits */
 export const mostSteps = { ofDecision: 1_048_576, ofList: 4_194_304 } as const
@@ -48,9 +54,8 @@ interface Level {
 /** Compares each pointer's value with its glob. One `no` settles it; otherwise one `unclear` does. */
 export function holds(conditions: readonly Condition[], value: unknown, { effort }: Reading): Holds {
   let answer: Holds = 'yes'
-  for (const { segments, glob } of conditions) {
-    const found = read(value, segments)
-    const one = isText(found) ? matches(glob, found, effort) : null
+  for (const condition of conditions) {
+    const one = compare(condition, value, effort)
     if (one === false) return 'no'
     if (one === null) answer = 'unclear'
   }
@@ -66,16 +71,65 @@ export function ambiguousKey(
   value: unknown,
   reading: Reading,
 ): string | null {
-  for (const { segments } of conditions) {
-    let level = value
-    for (const segment of segments) {
-      if (typeof level !== 'object' || level === null) break
-      const key = Array.isArray(level) ? null : confusableWith(segment, level, reading)
-      if (key !== null) return key
-      level = member(level, segment.key)
-    }
+  for (const condition of conditions) {
+    const key = ambiguousOn(condition, value, reading)
+    if (key !== null) return key
   }
   return null
+}
+
+/** Of a list so long that looking at it takes more steps than are left nothing is told, so nothing is allowed by what it holds. */
+function ambiguousOn(condition: Condition, value: unknown, reading: Reading, from = 0): string | null {
+  const { segments } = condition
+  let [level, at] = [value, 0]
+  for (const segment of segments) {
+    if (++at <= from) continue
+    if (typeof level !== 'object' || level === null) return null
+    if (Array.isArray(level) && segment.key === every) {
+      for (const one of level) {
+        if (--reading.effort.left < 0) return null
+        const key = ambiguousOn(condition, one, reading, at)
+        if (key !== null) return key
+      }
+      return null
+    }
+    const key = Array.isArray(level) ? null : confusableWith(segment, level, reading)
+    if (key !== null) return key
+    level = member(level, segment.key)
+  }
+  return null
+}
+
+/** Whether what the pointer leads to matches: all of it, or none of it; null where it can't be told. */
+function compare(condition: Condition, value: unknown, effort: Effort, from = 0): boolean | null {
+  const { segments, glob } = condition
+  let [level, at] = [value, 0]
+  for (const { key } of segments) {
+    if (++at <= from) continue
+    if (typeof level !== 'object' || level === null) return null
+    if (key === every) {
+      if (Array.isArray(level)) return compareAll(condition, level, effort, at)
+      if (Object.keys(level).length > 1) return null // who takes an object for a list finds the others, too
+    }
+    level = member(level, key)
+  }
+  return isText(level) ? matches(glob, level, effort) : null
+}
+
+function compareAll(
+  condition: Condition,
+  list: readonly unknown[],
+  effort: Effort,
+  from: number,
+): boolean | null {
+  let verdict: boolean | null = null
+  for (const one of list) {
+    if (--effort.left < 0) return null
+    const its = compare(condition, one, effort, from)
+    if (its === null || (verdict !== null && its !== verdict)) return null
+    verdict = its
+  }
+  return verdict
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed()
@@ -112,15 +166,6 @@ function levelOf(object: object, longest: number): Level {
     else same.push(key)
   }
   return { unsound, byFold }
-}
-
-function read(value: unknown, segments: Condition['segments']): unknown {
-  let level = value
-  for (const { key } of segments) {
-    if (typeof level !== 'object' || level === null) return undefined
-    level = member(level, key)
-  }
-  return level
 }
 
 /** Own members only: `__proto__` and `constructor` are keys like any other. */

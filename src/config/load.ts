@@ -17,6 +17,7 @@ import { profileSearch } from './profile-layers.ts'
 import { narrowByProject } from './project.ts'
 import { readTrusted } from './read.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
+import { warningsOfRules } from './rule-warnings.ts'
 import { checkRules } from './rules.ts'
 import { overlay } from './scopes.ts'
 import { buildServer } from './server.ts'
@@ -152,7 +153,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
       allow: config.dynamic.tools.allow,
     },
     ...governance(config),
-    warnings: [...warnings, ...declared.flatMap(warningsOf)],
+    warnings: [...warnings, ...warningsOfRules(rules), ...declared.flatMap(warningsOf)],
   })
 }
 

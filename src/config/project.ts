@@ -10,6 +10,7 @@ import { parseDocument, type Document } from './document.ts'
 import { freeze } from './freeze.ts'
 import { readTrusted } from './read.ts'
 import { refuse, type Issue } from './refusal.ts'
+import { warningsOfRules } from './rule-warnings.ts'
 import { checkRules, rulesOf } from './rules.ts'
 
 const fileName = '.sallyport.yaml'
@@ -45,13 +46,15 @@ function narrowed(settings: Settings, project: Project, document: Document): Set
     [...settings.servers].map(([name, server]) => [name, narrowServer(server, project, document)]),
   )
   const strangers = Object.keys(project.servers).filter((name) => !settings.servers.has(name))
+  const rules = rulesOf({ document, config: project })
   return freeze({
     ...settings,
     sources: [...settings.sources, { scope: 'project', path: document.path }],
     servers: known,
-    rules: [...rulesOf({ document, config: project }), ...settings.rules],
+    rules: [...rules, ...settings.rules],
     warnings: [
       ...settings.warnings,
+      ...warningsOfRules(rules),
       ...strangers.map((name) => `${document.path} narrows server ${name}, which is not configured`),
     ],
   })

@@ -86,7 +86,7 @@ export interface Rule {
   /** `mcp:<server>:<tool>` or `mcp:<server>:<method>`, globs allowed */
   readonly permission: string
   readonly action: Action
-  /** JSON pointer into the arguments -> glob */
+  /** JSON pointer into the arguments, in which `*` is every element of a list -> glob */
   readonly where: Readonly<Record<string, string>>
   /** File and rule index, as shown to people: `sallyport.yaml rules[2]` */
   readonly origin: string

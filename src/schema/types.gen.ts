@@ -562,7 +562,7 @@ export interface Config {
      */
     action: 'allow' | 'ask' | 'deny'
     /**
-     * JSON pointer into the arguments -> glob; all must match
+     * JSON pointer into the arguments, in which `*` is every element of a list -> glob; all must match
      */
     where: {
       /**
@@ -714,7 +714,7 @@ export interface Project {
      */
     action: 'ask' | 'deny'
     /**
-     * JSON pointer into the arguments -> glob; all must match
+     * JSON pointer into the arguments, in which `*` is every element of a list -> glob; all must match
      */
     where: {
       /**

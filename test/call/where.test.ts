@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { gateOf } from '../../src/call/gate.ts'
 import type { Decision, GovernedRequest } from '../../src/schema/gate.ts'
 import type { Action, Rule } from '../../src/schema/settings.ts'
+import { processorMs } from '../support/processor-time.ts'
 
 const rule = (action: Action, where: Rule['where'], origin = 'rules[0]'): Rule => ({
   permission: 'mcp:*:*',
@@ -115,4 +116,55 @@ test('what is denied whatever it is stays hidden in a list of any length', () =>
   )
   const long = `file:///${'a/'.repeat(1_000_000)}`
   for (let n = 0; n < 10; n += 1) expect(isHidden?.({ uri: long })).toBe(true)
+})
+
+const listed = (paths: unknown, pointer = '/paths/*', glob = '/docs/**') => {
+  const looks = (action: Action) => decided([rule(action, { [pointer]: glob })], { paths }).action
+  const isDenied = decided([rule('deny', { [pointer]: glob }, 'it'), rule('allow', {})], { paths })
+  return { allow: looks('allow') === 'allow', deny: isDenied.action === 'deny' && isDenied.rule === 'it' }
+}
+
+test.each([
+  ['every element', ['/docs/a', '/docs/b'], { allow: true, deny: true }],
+  ['one of its elements', ['/docs/a', '/etc/shadow'], { allow: false, deny: true }],
+  ['its last element', ['/etc/a', '/etc/b', '/docs/c'], { allow: false, deny: true }],
+  ['no element', ['/etc/a', '/etc/b'], { allow: false, deny: false }],
+  ['every element, of which one can’t be told', ['/docs/a', '/docs/%2e%2e/b'], { allow: false, deny: true }],
+  ['no element, of which one is no string', ['/etc/a', 7], { allow: false, deny: true }],
+  ['nothing, being empty', [], { allow: false, deny: true }],
+  ['all, being a string', '/docs/a', { allow: false, deny: true }],
+  ['an element of a list in it', [['/docs/a']], { allow: false, deny: true }],
+  ['the key * of an object', { '*': '/docs/a' }, { allow: true, deny: true }],
+  ['another than the key * of an object', { '*': '/etc/a' }, { allow: false, deny: false }],
+  ['a key * that has others beside it', { '*': '/docs/a', 0: '/etc/a' }, { allow: false, deny: true }],
+])('a pointer’s * over a list is every element: a glob that matches %s', (_what, paths, expected) => {
+  expect(listed(paths)).toEqual(expected)
+})
+
+test('a pointer goes on behind its *, as often as it has one', () => {
+  const edits = (...paths: unknown[]) => paths.map((path) => ({ path }))
+  const every = '/paths/*/path'
+  expect(listed(edits('/docs/a', '/docs/b'), every)).toEqual({ allow: true, deny: true })
+  expect(listed(edits('/docs/a', '/etc/b'), every)).toEqual({ allow: false, deny: true })
+  expect(listed(edits('/etc/a', '/etc/b'), every)).toEqual({ allow: false, deny: false })
+  expect(listed([['/docs/a'], ['/docs/b', '/etc/c']], '/paths/*/*')).toEqual({ allow: false, deny: true })
+  expect(listed([['/docs/a'], ['/docs/b']], '/paths/*/*')).toEqual({ allow: true, deny: true })
+})
+
+test('no element has a key that readers take for another where a pointer goes on behind its *', () => {
+  const paths = [{ path: '/docs/a' }, { path: '/docs/a', PATH: '/etc/b' }]
+  expect(decided([rule('allow', { '/paths/*/path': '/docs/**' })], { paths }).code).toBe(
+    'ERR_MESSAGE_AMBIGUOUS',
+  )
+})
+
+test('long lists are looked at in a short turn, or can’t be told', () => {
+  const paths = Array.from({ length: 240_000 }, () => '/docs/a')
+  const rules = Array.from({ length: 200 }, (_, n) =>
+    rule('deny', { [`/paths/*${'/*'.repeat(n % 3)}`]: '/etc/**' }),
+  )
+  const took = processorMs(() => {
+    expect(decided(rules, { paths }).action).toBe('deny')
+  })
+  expect(took).toBeLessThan(1000)
 })

@@ -273,6 +273,28 @@ describe('a server', () => {
   })
 })
 
+describe('a rule', () => {
+  const warned = async (...rules: readonly object[]) => {
+    const all = JSON.stringify({ version: 1, rules })
+    await using at = await machine({ [user]: all })
+    return (await at.load()).warnings
+  }
+  const about = (pointer: string, glob = '/docs/**', permission = 'mcp:files:read') => ({
+    permission,
+    action: 'allow',
+    where: { [pointer]: glob },
+  })
+
+  test('that looks at one element of a list alone is warned of, with the pointer to every one', async () => {
+    expect(await warned(about('/paths/0'), about('/edits/12/path'), about('/paths/*'), about('/v1'))).toEqual(
+      [
+        'sallyport.yaml rules[0] looks at "/paths/0", which is one element where it leads to a list, and not at the others; write "/paths/*" for every one',
+        expect.stringContaining('write "/edits/*/path" for every one'),
+      ],
+    )
+  })
+})
+
 describe('scopes', () => {
   test('the enterprise’s server of a name is the server, and that is said', async () => {
     await using at = await machine({
