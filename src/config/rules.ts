@@ -2,7 +2,9 @@
 import { basename } from 'node:path'
 import { matchesName } from '../lib/glob.ts'
 import { foldKey } from '../lib/key-folding.ts'
+import { shown } from '../lib/look-alikes.ts'
 import { nearest } from '../lib/nearest.ts'
+import { trimmed } from '../lib/trailing.ts'
 import { governedMethods } from '../schema/governed-methods.ts'
 import type { Rule } from '../schema/settings.ts'
 import type { Config } from '../schema/types.gen.ts'
@@ -23,9 +25,9 @@ export function rulesOf({ document, config }: Stating): readonly Rule[] {
   }))
 }
 
-/** What is wrong with rules: those that are about a method which no rule decides, and globs that no address is held to match. */
+/** What is wrong with rules: those that are about a method which no rule decides, and globs that no address, and nothing that is seen, is held to match. */
 export function checkRules(stating: Stating): readonly Issue[] {
-  return [...checkMethods(stating), ...checkAddresses(stating)]
+  return [...checkMethods(stating), ...checkSeen(stating), ...checkAddresses(stating)]
 }
 
 function checkMethods({ document, config }: Stating): readonly Issue[] {
@@ -37,6 +39,19 @@ function checkMethods({ document, config }: Stating): readonly Issue[] {
     const said = mend === null ? { expected } : { expected, mend }
     return [issue('ERR_CONFIG_INVALID', document, ['rules', index, 'permission'], said)]
   })
+}
+
+/** Values are taken for what is left of them without blanks at the ends and without what is not shown: the glob is that, or denies little. */
+function checkSeen({ document, config }: Stating): readonly Issue[] {
+  return config.rules.flatMap(({ where }, index) =>
+    Object.entries(where).flatMap(([pointer, glob]) => {
+      const seen = trimmed(shown(glob))
+      if (seen === glob) return []
+      const expected = 'a glob without blanks at its ends, and without characters that are not shown'
+      const mend = seen === '' ? 'write what is meant' : `write ${seen}`
+      return [issue('ERR_CONFIG_INVALID', document, ['rules', index, 'where', pointer], { expected, mend })]
+    }),
+  )
 }
 
 function checkAddresses({ document, config }: Stating): readonly Issue[] {

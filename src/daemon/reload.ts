@@ -1,4 +1,5 @@
 // A reload: the same files and options as at the start, wholly or not at all, and only what they change is stopped.
+import { warningsOfStrangers } from '../config/rule-warnings.ts'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
@@ -132,7 +133,9 @@ async function goOver(
     },
   })
   for (const { server, code, reason } of leftOut) log.warn({ server, code, reason }, 'server is left out')
-  const result = { ...changes, left_out: leftOut, warnings: next.warnings }
+  const strangers = warningsOfStrangers(roster.current())
+  for (const warning of strangers) log.warn({ warning }, 'configuration')
+  const result = { ...changes, left_out: leftOut, warnings: [...next.warnings, ...strangers] }
   emit(event('config/applied', null, { ...changes }, 'operator'))
   const stopped = Promise.allSettled(stops)
   await governance.recorder

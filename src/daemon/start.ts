@@ -1,6 +1,7 @@
 // How a daemon comes up: folders, locks, servers, sockets; what a step did is undone in reverse, there and on the way down.
 import { join } from 'node:path'
 import type { Host } from '../config/host.ts'
+import { warningsOfStrangers } from '../config/rule-warnings.ts'
 import { Confided } from '../credentials/confided.ts'
 import { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
@@ -174,6 +175,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await launches.end(governance, String(uid))
     await recordConfiguration(governance, options.settings)
     await restoreRegistered({ roster, supervisor, expectApart }, log)
+    for (const warning of warningsOfStrangers(roster.current())) log.warn({ warning }, 'configuration')
     governance.endReplaced((server) => policyVersionOf(roster.current(), server))
     governance.resume()
     const peers = new PeerQuery(initPath)

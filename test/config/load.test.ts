@@ -279,8 +279,8 @@ describe('a rule', () => {
     await using at = await machine({ [user]: all })
     return (await at.load()).warnings
   }
-  const about = (pointer: string, glob = '/docs/**', permission = 'mcp:files:read') => ({
-    permission,
+  const about = (pointer: string, glob = '/docs/**') => ({
+    permission: 'mcp:files:read',
     action: 'allow',
     where: { [pointer]: glob },
   })
@@ -292,6 +292,15 @@ describe('a rule', () => {
         expect.stringContaining('write "/edits/*/path" for every one'),
       ],
     )
+  })
+
+  test('whose glob is written as shells write them is warned of: their letters stand for themselves', async () => {
+    const globs = ['[ab]*', '{a,b}', 'pages/[id]/**', '{"a": 1}', 'https://[::1]/**', '/a{b', 'x[]']
+    expect(await warned(...globs.map((glob) => about('/path', glob)))).toEqual([
+      'sallyport.yaml rules[0] has the glob "[ab]*", in which only * and ? stand for others, and [ and { for themselves; write a rule for each that is meant',
+      expect.stringContaining('rules[1] has the glob "{a,b}"'),
+      expect.stringContaining('rules[2] has the glob "pages/[id]/**"'),
+    ])
   })
 })
 

@@ -277,6 +277,22 @@ describe('a reload', () => {
     await expect(at.client.call('daemon/reload', {})).rejects.toMatchObject({ code: 'ERR_SEPARATION' })
   })
 
+  test('warns of rules about servers that are not there, as a start does, and names the one that was meant', async () => {
+    const rules = ['Wh', 'nope', 'wh', 'added', '*', 'w?'].map((server) => ({
+      permission: `mcp:${server}:echo`,
+      action: 'deny',
+    }))
+    const at = await on(configOf({ wh: fixture('echo') }, { rules }))
+    const entry = fixture('echo', { version: '1', justification: 'a test', tags: [] })
+    await at.client.call('servers/add', { server: 'added', entry: entry as Record<string, unknown> })
+    expect((await at.client.call('daemon/reload', {})).warnings).toEqual([
+      'sallyport.yaml rules[0] is about the server Wh, which is not there; did you mean wh?',
+      'sallyport.yaml rules[1] is about the server nope, which is not there',
+    ])
+    await at.client.call('servers/remove', { server: 'added' })
+    expect((await at.client.call('daemon/reload', {})).warnings).toHaveLength(3)
+  })
+
   test('follows a SIGHUP, and one that is refused ends nothing', async () => {
     const at = await on(configOf({ echo: fixture('echo') }))
     await write(at, '{}')
