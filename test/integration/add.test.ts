@@ -17,6 +17,7 @@ test.each([
     'ERR_ARGUMENT_REFUSED',
     'missing.mjs',
   ],
+  ['what others write for a script', `${fixtures}:/app`, '/dev/stdin', 'ERR_ARGUMENT_REFUSED', 'no mount'],
   ['a folder for a script', `${fixtures}/..:/app`, '/app/servers', 'ERR_ARGUMENT_REFUSED', 'regular file'],
   [
     'code that is not there',

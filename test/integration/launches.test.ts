@@ -128,6 +128,16 @@ test.each(['/proc', '/usr/lib/app', '/home/user', '/sallyport'])(
   },
 )
 
+test.each(['/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'])(
+  'what others write while it runs is no script, and takes nobody’s place: %s',
+  async (script) => {
+    const asked = await host.ask('servers/launch', { ...requestOf('from-stdin'), args: [script] })
+    expect(asked.error).toMatchObject({ data: { code: 'ERR_ARGUMENT_REFUSED' } })
+    const { servers } = await at.client.call('servers/list', {})
+    expect(servers.filter(({ scope }) => scope === 'dynamic')).toEqual([])
+  },
+)
+
 test.each(['Base', 'BASE', 'basE'])('nor is one that reads as that of another server: %s', async (server) => {
   const { error } = await launch(server)
   expect(error?.data.code).toBe('ERR_SERVER_EXISTS')

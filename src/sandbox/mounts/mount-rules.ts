@@ -10,8 +10,8 @@ import type { Mount } from '../spec.ts'
 const ownTargets =
   '/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /proc /sys /dev /boot /run /sallyport'.split(' ')
 
-/** The same for what the profile and the supervisor put there. */
-const kernelTargets = ['/proc', '/sys', '/dev']
+/** The same for what the profile and the supervisor put there, so that no mount of any kind is in there. */
+export const kernelTargets = ['/proc', '/sys', '/dev']
 
 /** Targets that are the sandbox's own, but may hold a mount. */
 const scratchTargets = ['/tmp', '/home/user']

@@ -1,6 +1,7 @@
 // Which arguments a server may be started with: a script, never code; a pinned package, never whatever is newest.
 import { SallyportError } from '../../errors.ts'
-import { isNormal } from '../../lib/path-overlap.ts'
+import { isNormal, isWithin } from '../../lib/path-overlap.ts'
+import { kernelTargets } from '../mounts/mount-rules.ts'
 import type { CommandKind } from './command-kind.ts'
 import type { Interpreter } from './interpreters.ts'
 import type { PackageRunner } from './package-runners.ts'
@@ -102,6 +103,13 @@ const judgeInterpreter = (request: ArgumentRequest, interpreter: Interpreter): J
       request,
       `args[0] ${shown(script)} is not the absolute path of a script`,
       'give the script’s path in the sandbox, such as /app/dist/index.js, without dots',
+    )
+  const kernels = kernelTargets.find((folder) => isWithin(script, folder))
+  if (kernels !== undefined)
+    throw refused(
+      request,
+      `args[0] ${shown(script)} lies in no mount of the sandbox: what is in ${kernels} is the kernel’s, or others write it`,
+      'mount its package, and give its path below package.target',
     )
   const option = interpreter.stopsAtScript ? -1 : args.findIndex((argument) => argument.startsWith('-'))
   if (option >= 0)

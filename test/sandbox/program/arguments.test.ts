@@ -53,6 +53,11 @@ describe('an interpreter', () => {
     '',
     ' ',
     '/app/x.js\n',
+    '/dev/stdin',
+    '/dev/fd/0',
+    '/proc/self/fd/0',
+    '/sys/x.js',
+    '/proc',
     '/app/x.js\0',
     '\t/app',
   ])('takes no %j for a script', async (path) => {
