@@ -131,11 +131,13 @@ export class Roster implements Foldable {
     return this.#roll.servers.has(server) || this.#expected.has(server) || readsAsOwnName(server)
   }
 
-  /** Another server's name that a person could take this one for, or null. */
-  readsAs(server: string): string | null {
+  /** Another server's name that a person could take this one for, with the principal whose it is, or null for the operator's; or null. */
+  readsAs(server: string): { readonly name: string; readonly owner: string | null } | null {
     const read = readName(server)
     const names = [...this.#roll.servers.keys(), ...this.#expected.keys(), ...this.formerNames]
-    return names.find((name) => name !== server && readName(name) === read) ?? null
+    const name = names.find((one) => one !== server && readName(one) === read)
+    if (name === undefined) return null
+    return { name, owner: this.ownerOf(name) ?? this.#expected.get(name)?.owner ?? null }
   }
 
   /** What was registered and is not in the configuration, which wins where both name a server. */

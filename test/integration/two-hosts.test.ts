@@ -217,6 +217,11 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
       expect(JSON.stringify(await other.ask(method, {})), method).not.toContain('"mine"')
     expect(JSON.stringify(await other.ask('tools/search', { query: 'arguments' }))).not.toContain('mine')
     expect(JSON.stringify(await one.ask('servers/list', {}))).toContain('"mine"')
+    const alike = async (who: RawCaller, name = 'Mine') =>
+      (await who.ask('servers/launch', { ...launch, name })).error?.message
+    expect(await alike(other)).toContain('the name Mine reads as a name that is taken; choose another')
+    expect(await alike(one)).toContain('reads as mine, which is taken')
+    expect(await alike(other, 'P1ain')).toContain('reads as plain, which is taken')
     expect((await one.ask('servers/remove', { server: 'mine' })).result).toMatchObject({ removed: 'mine' })
     expect(hears.lines.filter((line) => line.includes('"mine"'))).toEqual([])
     // Nor does a name tell what became of it.

@@ -37,10 +37,12 @@ export function expectRoom({ roster, governance }: Known, name: string, { princi
 export const isOperators = ({ roster, governance }: Known, server: string): boolean =>
   roster.isOperators(server) || governance.ledger.knows(server)
 
-/** A name of a host's choice is none that whoever approves a call could take for another server's. */
-export function expectUnlike(roster: Roster, server: string): void {
+/** A name of a host's choice is none that whoever approves a call could take for another server's; what those of other hosts are called is not told. */
+export function expectUnlike(roster: Roster, server: string, { role, principal: { id } }: Caller): void {
   const other = roster.readsAs(server)
-  if (other !== null) throw taken(server, `reads as ${other}, which is taken`)
+  if (other === null) return
+  const isSeen = role === 'operator' || (other.owner ?? id) === id
+  throw taken(server, `reads as ${isSeen ? `${other.name}, which` : 'a name that'} is taken`)
 }
 
 export const taken = (server: string, how = 'is taken'): SallyportError =>

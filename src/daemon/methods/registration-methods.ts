@@ -128,7 +128,7 @@ async function launch(
   launchEntry(roster.settings, launched) // or hosts may launch nothing
   expectOpenName(ports.redactor, name)
   if (roster.isTaken(name) || isOperators(ports, name)) throw taken(name)
-  expectUnlike(roster, name)
+  expectUnlike(roster, name, caller)
   expectRoom(ports, name, caller)
   using _kept = roster.expect(name, launched.owner)
   const paths = code === undefined ? [] : [code.source, ...(code.with ?? [])]
@@ -142,7 +142,7 @@ async function launch(
       while (roster.goingOver !== null) await roster.goingOver
       expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
       signal.throwIfAborted()
-      expectUnlike(roster, name)
+      expectUnlike(roster, name, caller)
       if (settings === roster.current()) return await begin(ports, judged, launched, caller)
       if (roster.settings.servers.has(name) || isOperators(ports, name)) throw taken(name)
     } catch (error) {
