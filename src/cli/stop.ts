@@ -14,11 +14,13 @@ export function registerStop(program: Command): void {
     .action((server: string, options: ReachOptions) =>
       reach(options, 'any', async ({ client, signal }) => {
         const result = await client.call('servers/stop', { server }, { signal })
-        printDone(
-          `${server} is stopped: ${counted(result.stopped.length, 'instance')} ended, nothing of them is left`,
-          result,
-          options.json,
-        )
+        printDone(saidOf(server, result.stopped.length), result, options.json)
       }),
     )
 }
+
+/** What runs of it for others is not told to who may not stop that. */
+const saidOf = (server: string, ended: number): string =>
+  ended === 0
+    ? `nothing that is yours to stop was running of ${server}`
+    : `${server} is stopped: ${counted(ended, 'instance')} ended, nothing of them is left`
