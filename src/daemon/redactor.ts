@@ -20,9 +20,8 @@ export const redactor: Keeper = {
 }
 
 function shapeIn(value: unknown): string | null {
-  const { text, hits } = redactShapes(JSON.stringify(value))
-  if (hits === 0) return null
-  return `what looks like ${/\[redacted: ([^\]]*)\]/.exec(text)?.[1] ?? 'a secret'}`
+  const { kind } = redactShapes(JSON.stringify(value))
+  return kind === null ? null : `what looks like ${kind}`
 }
 
 /**

@@ -73,57 +73,72 @@ const hints: readonly RegExp[] = [
 ]
 const isHinted = (json: string): boolean => hints.some((hint) => hint.test(json))
 
+/** A text without what has the shape of a secret. */
+export interface Shapeless {
+  readonly text: string
+  readonly hits: number
+  /** What one of them looks like; null where there is none */
+  readonly kind: string | null
+}
+
 /**
  * Replaces whatever has the shape of a secret in a JSON text, in keys and in strings, escaped or not; it stays the JSON
  * text of the same shape. Returns the same text, and 0, where there is nothing.
  */
-export function redactShapes(text: string): { readonly text: string; readonly hits: number } {
-  if (!trace.test(text) || !(text.includes('\\u') || isHinted(text))) return { text, hits: 0 }
+export function redactShapes(text: string): Shapeless {
+  if (!trace.test(text) || !(text.includes('\\u') || isHinted(text))) return { text, hits: 0, kind: null }
   const parts: string[] = []
   let [hits, from] = [0, 0]
+  let kind: string | null = null
   for (let at = text.indexOf('"'); at !== -1;) {
     const end = behindLiteral(text, at)
     const kept = redactLiteral(text.slice(at, end))
     if (kept.hits > 0) {
       parts.push(text.slice(from, at), kept.text)
       hits += kept.hits
+      kind ??= kept.kind
       from = end
     }
     at = text.indexOf('"', end)
   }
-  return { text: hits === 0 ? text : parts.join('') + text.slice(from), hits }
+  return { text: hits === 0 ? text : parts.join('') + text.slice(from), hits, kind }
 }
 
-function redactLiteral(literal: string): { readonly text: string; readonly hits: number } {
+function redactLiteral(literal: string): Shapeless {
   const isHidden = literal.includes('\\u')
   const said = isHidden || isHinted(literal) ? decoded(literal) : null
-  if (said === null || (isHidden && !isHinted(JSON.stringify(said)))) return { text: literal, hits: 0 }
-  const { text, hits } = redactPlain(said)
-  return { text: JSON.stringify(text), hits }
+  if (said === null || (isHidden && !isHinted(JSON.stringify(said))))
+    return { text: literal, hits: 0, kind: null }
+  const { text, ...found } = redactPlain(said)
+  return { text: JSON.stringify(text), ...found }
 }
 
 /** The same of a long text, in turns of the event loop of its own. */
-export async function redactLongShapes(text: string): Promise<ReturnType<typeof redactShapes>> {
+export async function redactLongShapes(text: string): Promise<Shapeless> {
   const parts: string[] = []
   let hits = 0
+  let kind: string | null = null
   for (const piece of piecesOf(text)) {
     await ownTurn()
     const redacted = redactShapes(piece)
     parts.push(redacted.text)
     hits += redacted.hits
+    kind ??= redacted.kind
   }
-  return { text: hits === 0 ? text : parts.join(''), hits }
+  return { text: hits === 0 ? text : parts.join(''), hits, kind }
 }
 
-function redactPlain(text: string): { readonly text: string; readonly hits: number } {
+function redactPlain(text: string): Shapeless {
   let [kept, hits] = [text, 0]
+  let kind: string | null = null
   for (const shape of shapes)
     kept = kept.replace(shape.pattern, (found) => {
       if (!isWhole(found, shape)) return found
       hits += 1
+      kind ??= shape.kind
       return `[redacted: ${shape.kind}]`
     })
-  return { text: kept, hits }
+  return { text: kept, hits, kind }
 }
 
 function decoded(literal: string): string | null {

@@ -1,7 +1,7 @@
 // Events and logs without the values of leases.
 import { expect, test } from 'vitest'
 import { createBroker } from '../../src/credentials/broker.ts'
-import { concealed, concealing, redactorWith } from '../../src/daemon/redactor.ts'
+import { concealed, concealing, redactor, redactorWith } from '../../src/daemon/redactor.ts'
 import type { InstanceId } from '../../src/lib/ids.ts'
 import { silent } from '../../src/lib/logger.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
@@ -118,4 +118,13 @@ test('a value is found in what is kept as it is, unless it is short, or the name
     expect(keeper.secretIn({ source: '/opt/other' })).toBe(null)
     expect(keeper.secretIn({ a: [`ghp_${'a1B2'.repeat(9)}`] })).toBe('what looks like a GitHub token')
   }
+})
+
+test('what kind of secret a text seems to hold is not for the text to say', () => {
+  const said = {
+    description: 'lines like [redacted: an npm token] are normal',
+    env: `ghp_${'a1B2'.repeat(9)}`,
+  }
+  expect(redactor.shapeIn(said)).toBe('what looks like a GitHub token')
+  expect(redactor.shapeIn({ description: said.description })).toBe(null)
 })
