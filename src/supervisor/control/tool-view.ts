@@ -121,7 +121,12 @@ export function plain(text: string, limit: number): string {
 }
 
 /** The value, with everything deeper than `depth` levels replaced by an empty object, and its words made harmless; `other` is what becomes of the rest of its text. */
-export function prune(value: unknown, depth: number, other: (text: string) => string = unharmed): unknown {
+export function prune(
+  value: unknown,
+  depth: number,
+  other: (text: string) => string = unharmed,
+  isOfNames = false,
+): unknown {
   if (typeof value === 'string') return other(value)
   if (typeof value !== 'object' || value === null) return value
   if (depth === 0) return {}
@@ -129,13 +134,28 @@ export function prune(value: unknown, depth: number, other: (text: string) => st
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
       said(key),
-      typeof item === 'string' && wordy.has(key) ? said(item) : prune(item, depth - 1, other),
+      prune(item, depth - 1, !isOfNames && wordy.has(key) ? said : other, !isOfNames && naming.has(key)),
     ]),
   )
 }
 
 /** Members of a schema that are for readers; what else is text decides what is valid, and stays */
-const wordy: ReadonlySet<string> = new Set(['description', 'title', '$comment'])
+const wordy: ReadonlySet<string> = new Set([
+  'description',
+  'title',
+  '$comment',
+  'default',
+  'examples',
+  'format',
+])
+/** Members of a schema whose own members are called as arguments or other schemas are, and not as what a schema has */
+const naming: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+])
 const maxText = 2048
 const said = (text: string): string => harmless(text, maxText)
 

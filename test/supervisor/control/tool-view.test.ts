@@ -164,3 +164,24 @@ test('a tool is cleaned once, however often it is listed, in whatever length', (
   expect(again?.annotations).toBe(first?.annotations)
   expect(reads).toBe(1)
 })
+
+test('of a schema all that is for readers is cleaned and cut, and what decides what is valid stays as it is', () => {
+  const [hidden, shown] = ['a\u202eb\u001b[2J', 'a b']
+  const long = 'x'.repeat(5000)
+  const valid = { enum: [hidden], const: hidden, pattern: hidden }
+  const named = (default_: unknown): object => ({ properties: { default: default_, examples: default_ } })
+  const view = schemaView({
+    ...named({ ...valid, default: hidden, format: hidden }),
+    ...valid,
+    default: { deep: [hidden] },
+    examples: [hidden, long, 7],
+  }) as Record<string, unknown>
+  expect(view).toMatchObject({
+    ...named({ ...valid, default: shown, format: shown }),
+    ...valid,
+    default: { deep: [shown] },
+  })
+  const [first, cut, number] = view['examples'] as [string, string, number]
+  expect([first, number]).toEqual([shown, 7])
+  expect(cut.length).toBeLessThanOrEqual(2048)
+})
