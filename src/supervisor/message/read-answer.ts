@@ -5,6 +5,8 @@ import { elements, JsonScanError, type Member, members, type Span } from '../../
 import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { latin1, unicode } from '../../lib/one-way.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { spellings } from '../../lib/key-folding.ts'
+import { confusableWithin } from './envelope.ts'
 
 /** The value of a result. Throws ERR_SERVER_PROTOCOL for one that is long and no object, or has more in it than of a host's message is read. */
 export function readAnswer(method: string, json: string): unknown {
@@ -16,7 +18,7 @@ export function readAnswer(method: string, json: string): unknown {
 const unreadable = (method: string, problem: string): SallyportError =>
   new SallyportError('ERR_SERVER_PROTOCOL', `the answer to ${method} cannot be read: ${problem}`)
 
-/** A page of a list: the texts of its elements, null where there is no one list, and where the next page begins. */
+/** A page of a list: the texts of its elements, null where there is no one list to every reader, and where the next page begins. */
 export interface Page {
   readonly listed: readonly string[] | null
   readonly nextCursor: unknown
@@ -32,6 +34,8 @@ export async function readPage(method: string, json: string, list: string): Prom
   const nextCursor: unknown = cursor === undefined ? null : parseJson(textOf(text, cursor))
   const [one, ...more] = found.filter(({ key }) => key === list)
   if (one === undefined || more.length > 0 || text[one.start] !== '[') return { listed: null, nextCursor }
+  // A session's host gets no such list either: it could read the other one.
+  if (confusableWithin(found, spellings([list])) !== null) return { listed: null, nextCursor }
   if (isHeavy) await ownTurn()
   const spans = elements(text, one.start, one.end)
   return { listed: await inTurns(textsOf(text, spans)), nextCursor }

@@ -93,6 +93,12 @@ test.each([
   ['{"tools":[],"nextCursor":7}', [], 7],
   ['{"tools":[],"tools":[1],"nextCursor":"a","nextCursor":"b"}', null, 'b'],
   ['{"tools":{}}', null, null],
+  ['{"tools":[1],"Tools":[2]}', null, null],
+  ['{"\u0054ools":[2],"tools":[1],"nextCursor":"a"}', null, 'a'],
+  ['{"tools":[1],"tools\\u0000":[2]}', null, null],
+  ['{"tools":[1],"__proto__":{"tools":[2]}}', null, null],
+  ['{"Tools":[1]}', null, null],
+  ['{"tools":[1],"tool":[2],"_meta":{"Tools":[3]}}', ['1'], null],
   ['[]', null, null],
 ])('of a page as %s', async (json, listed, nextCursor) => {
   expect(await readPage('tools/list', json, 'tools')).toEqual({ listed, nextCursor })
