@@ -203,6 +203,7 @@ test.each([
   ['a key twice in its params', '{"jsonrpc":"2.0","id":"own","method":"ping","params":{"a":1,"a":2}}'],
   ['the same before its id', '{"params":{"a":1,"a":2},"method":"ping","jsonrpc":"2.0","id":"own"}'],
   ['its method twice', '{"jsonrpc":"2.0","id":"own","method":"ping","method":"ping"}'],
+  ['its id twice', '{"jsonrpc":"2.0","id":"own","method":"ping","id":7}'],
   ['no version', '{"id":"own","method":"ping"}'],
   ['no method', '{"jsonrpc":"2.0","id":"own"}'],
 ])('a request of the host’s that is refused has its own id in the refusal: %s', async (_what, line) => {

@@ -28,12 +28,12 @@ export function unread(
   if (kind === 'syntax') return nobody
   const all = kind === 'duplicate' ? membersOf(text, start, end) : found
   const named = (): MessageId | null =>
-    onlyId(text, all) ?? lastId(text.slice(Math.max(start, end - tailLength), end))
+    firstId(text, all) ?? lastId(text.slice(Math.max(start, end - tailLength), end))
   switch (shapeOf(text, start, all)) {
     case 'request':
       return { id: kind === 'depth' ? null : named(), answers: null }
     case 'answer':
-      return { id: null, answers: anyId(text, all) ?? named() }
+      return { id: null, answers: named() }
     case 'unknown':
       return { id: kind === 'depth' ? null : named(), answers: named() }
   }
@@ -63,8 +63,8 @@ export function onlyId(text: string, found: readonly Member[]): MessageId | null
   return only !== undefined && ids.length === 1 ? messageId(text.slice(only.start, only.end)) : null
 }
 
-/** The first of several. */
-const anyId = (text: string, found: readonly Member[]): MessageId | null =>
+/** The same, or the first of several: whoever said them waits under one of them. */
+const firstId = (text: string, found: readonly Member[]): MessageId | null =>
   onlyId(text, found.filter(({ key }) => key === 'id').slice(0, 1))
 
 /** As many of the members as can be read. */
