@@ -15,8 +15,8 @@ const toolName = /^[A-Za-z0-9_.-]{1,128}$/
  * 3. arguments that two readers could read differently, where a rule looks, are denied
  * 4. any matching deny wins
  * 5. otherwise the first matching rule; none is `ask`
- * 6. for an `untrusted` server, allow becomes ask unless the rule names the server and the tool (or method) exactly, or
- *    the tool has earned trust of its own
+ * 6. for an `untrusted` server, allow becomes ask unless the rule names the server and the tool (or method) exactly, and no
+ *    host launched it under that name, or the tool has earned trust of its own
  *
  * A `where` that cannot be evaluated matches for deny and for ask, never for allow.
  */
@@ -42,9 +42,9 @@ export function decide(
   const first = applicable.find((rule) => rule.action !== 'deny' && applies(rule, request, reading))
   if (first === undefined) return ask(null, `no rule matches ${permissionOf(request)}, which means ask`)
   if (first.action !== 'allow') return ask(first.origin, `${first.origin} asks for ${first.permission}`)
-  if (request.server.trust === 'untrusted' && !hasEarned && !first.isExact) {
-    const mend = `a rule for exactly ${permissionOf(request)} would stand`
-    return ask(first.origin, `${first.origin} allows it by a pattern, and the server is untrusted: ${mend}`)
+  if (request.server.trust === 'untrusted' && !hasEarned) {
+    const why = whyNotEnough(request, first)
+    if (why !== null) return ask(first.origin, `${first.origin} allows it ${why}`)
   }
   return {
     action: 'allow',
@@ -52,6 +52,14 @@ export function decide(
     reason: `${first.origin} allows ${first.permission}`,
     code: null,
   }
+}
+
+/** An exact rule is the word of somebody who knew the server; of one that a host launched, the host chose the name. */
+function whyNotEnough(request: GovernedRequest, rule: CompiledRule): string | null {
+  if (request.server.scope === 'dynamic')
+    return 'by its name, and the server is untrusted and a host launched it: the tool earns trust first'
+  if (rule.isExact) return null
+  return `by a pattern, and the server is untrusted: a rule for exactly ${permissionOf(request)} would stand`
 }
 
 /** Whether a decision made again lets a call pass: what was allowed must be allowed, what was approved must not be denied. */

@@ -39,7 +39,7 @@ export type Route =
 
 /** A request that policy decides. */
 export interface GovernedRequest {
-  readonly server: Pick<ServerSettings, 'name' | 'file' | 'trust' | 'tools'>
+  readonly server: Pick<ServerSettings, 'name' | 'file' | 'scope' | 'trust' | 'tools'>
   /** `tool` for `tools/call`, `method` for the others */
   readonly kind: 'tool' | 'method'
   /** The tool's name, or the method's */

@@ -14,6 +14,7 @@ const rule = (permission: string, action: Action, where: Rule['where'] = {}): Ru
 const server = (more: Partial<ServerSettings> = {}): GovernedRequest['server'] => ({
   name: 'files',
   file: 'sallyport.yaml',
+  scope: 'user',
   trust: 'trusted',
   tools: { allow: [], deny: [], readOnly: [] },
   ...more,
@@ -141,6 +142,20 @@ test('for an untrusted server only a rule that names the tool exactly allows', (
   expect(ask([rule('mcp:*:read', 'allow')], 'read', {}, who).action).toBe('ask')
   expect(ask([rule('mcp:files:read', 'allow')], 'read', {}, who).action).toBe('allow')
   expect(ask([rule('mcp:files:resources/*', 'allow')], 'resources/read', {}, who).action).toBe('ask')
+})
+
+test('of a server that a host launched under a name of its choice a rule for exactly its tool is one of a pattern', () => {
+  const who = (trust: ServerSettings['trust']) =>
+    server({ trust, scope: 'dynamic', tools: { allow: ['read'], deny: [], readOnly: [] } })
+  const rules = [rule('mcp:files:read', 'allow')]
+  const untrusted = ask(rules, 'read', {}, who('untrusted'))
+  expect(untrusted).toMatchObject({ action: 'ask', reason: expect.stringContaining('a host launched it') })
+  expect(untrusted.reason).not.toContain('would stand')
+  for (const trust of ['trusted', 'sandboxed'] as const)
+    expect(ask(rules, 'read', {}, who(trust)).action).toBe('allow')
+  const gate = gateOf(rules)
+  const request = { server: who('untrusted'), kind: 'tool', subject: 'read', arguments: {} } as const
+  expect(gate.decide(request, true).action).toBe('allow')
 })
 
 test.each(['', 'a b', 'a/b\n', 'é', 'x'.repeat(129), 'a:b'])('a tool called %j is never allowed', (tool) => {

@@ -16,6 +16,7 @@ const proposal: Proposal = {
   server: {
     name: 'files',
     file: 'sallyport.yaml',
+    scope: 'user',
     trust: 'trusted',
     tools: { allow: [], deny: [], readOnly: [] },
   },

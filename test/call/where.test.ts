@@ -14,6 +14,7 @@ const rule = (action: Action, where: Rule['where'], origin = 'rules[0]'): Rule =
 const server: GovernedRequest['server'] = {
   name: 'files',
   file: 'sallyport.yaml',
+  scope: 'user',
   trust: 'trusted',
   tools: { allow: [], deny: [], readOnly: [] },
 }

@@ -138,6 +138,13 @@ test.each(['/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'])(
   },
 )
 
+test('nor does a name of which a rule was written let a tool that nobody trusts pass unasked', async () => {
+  const rules = [{ permission: 'mcp:meant:echo', action: 'allow' }]
+  await reload({ base: fixture('echo') }, { dynamic: { ...dynamic, trust: 'untrusted' }, rules })
+  expect((await launch('meant')).error).toBeUndefined()
+  expect((await echo('meant')).error?.data.code).toBe('ERR_APPROVAL_UNAVAILABLE')
+})
+
 test.each(['Base', 'BASE', 'basE'])('nor is one that reads as that of another server: %s', async (server) => {
   const { error } = await launch(server)
   expect(error?.data.code).toBe('ERR_SERVER_EXISTS')
