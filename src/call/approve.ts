@@ -28,6 +28,8 @@ export interface PendingApproval extends Pick<ApprovalQuestion, 'call' | 'peer'>
   readonly bytesDigest: string
   readonly waitedMs: number
   readonly deadlineMs: number
+  /** How long a yes to more than this call would stand */
+  readonly ttlMs: number
 }
 
 /** What changes about approvals, for subscribed operators and for the record. */
@@ -261,7 +263,7 @@ export class Approvals implements Approver {
     resolve: (answer: ApprovalAnswer) => void,
   ): void {
     const { limits, now, tell } = this.#options
-    const { waitMs } = limits()
+    const { waitMs, ttlMs } = limits()
     const id = `a-${randomBytes(12).toString('base64url')}`
     const settle = (answer: ApprovalAnswer): void => {
       if (!this.#open.delete(id)) return
@@ -288,6 +290,7 @@ export class Approvals implements Approver {
       summary: summaryOf(identity, text),
       ...headOf(text),
       deadlineMs: waitMs,
+      ttlMs,
     }
     this.#open.set(id, { question, text, view, since: now(), settle })
     tell({ kind: 'asked', pending: { ...view, waitedMs: 0 } })

@@ -14,7 +14,7 @@ export interface WatchOptions {
 type Answer = { readonly scope: 'once' | 'session' | 'policy' } | 'deny' | 'later'
 
 const keys =
-  'y once, s this session, p always for these arguments, n no, f all of the arguments, each with enter; enter alone later'
+  'y once, s again in this session, p in any, n no, f all of the arguments, each with enter; enter alone later'
 const unshown = 's and p are for more than this call: f first, which shows all that it says'
 const noTerminal = 'without a terminal they are shown alone: answer with sallyport approve or sallyport deny'
 

@@ -37,7 +37,7 @@ export async function wholeQuestion(
 }
 
 function questionOf(
-  { id, principal, identity, reason }: PendingApproval,
+  { id, principal, identity, reason, ttl_ms }: PendingApproval,
   text: string,
   rest: string | null,
 ): string {
@@ -46,9 +46,12 @@ function questionOf(
     `${lead.replace(id, paint('yellow', id))}${hanging(visible(identity), lead.length)}`,
     `  ${hanging(visible(text), 2)}`,
     ...(rest === null ? [] : [paint('yellow', `  ${rest}`)]),
-    paint('dim', `  ${hanging(visible(reason), 2)}`),
+    paint('dim', `  ${hanging(visible(`${reason}; s and p hold for ${duration(ttl_ms)}`), 2)}`),
   ].join('\n')
 }
+
+const duration = (ms: number): string =>
+  ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.floor(ms / 60_000)} min`
 
 /** How a question ended. */
 export function settledLine({ id, granted, scope, by, reason }: SettledApproval): string {

@@ -24,6 +24,8 @@ export interface PendingApproval {
   readonly bytes_digest: string
   readonly waited_ms: number
   readonly deadline_ms: number
+  /** How long a yes to more than this call would stand */
+  readonly ttl_ms: number
 }
 
 /** An approval that outlives its call. */

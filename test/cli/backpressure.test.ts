@@ -28,6 +28,7 @@ const asked = {
   length: words.length,
   waited_ms: 0,
   deadline_ms: 1000,
+  ttl_ms: 1000,
 }
 const record = {
   seq: 1,

@@ -95,7 +95,9 @@ describe('approvals --watch at a terminal', () => {
     await watchers(0)
     await using person = terminal('approvals', '--watch')
     await person.shows('waiting for questions')
-    await person.shows('n no, f all of the arguments, each with enter; enter alone later')
+    await person.shows(
+      'y once, s again in this session, p in any, n no, f all of the arguments, each with enter; enter alone later',
+    )
     expect((await at.client.call('approvals/list', {})).listeners).toBe(1) // not a moment later
     const answers: readonly (readonly [string, string])[] = [
       ['y', 'done'],
@@ -106,6 +108,7 @@ describe('approvals --watch at a terminal', () => {
     for (const [key, outcome] of answers) {
       const made = outcomeOf(call('asked', { key, evil: '\u001b[2J\u202e' }))
       await person.shows(`"key":"${key}"`)
+      await person.shows('asks for mcp:asked:*; s and p hold for 15 min')
       await person.shows('y/n/s/p? ')
       person.types('what\n')
       await person.shows('y/n/s/p? ')

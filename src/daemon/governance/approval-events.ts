@@ -47,4 +47,5 @@ export const pendingView = (pending: PendingApproval): Wire.PendingApproval => (
   bytes_digest: pending.bytesDigest,
   waited_ms: pending.waitedMs,
   deadline_ms: pending.deadlineMs,
+  ttl_ms: pending.ttlMs,
 })
