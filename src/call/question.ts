@@ -43,13 +43,21 @@ function withoutMiddle(text: string, length: number): string {
   return `${text.slice(0, length - 1 - end.length)}…${end}`.toWellFormed()
 }
 
+/** Drawn as nothing, or over what stands before: it is read as what it is not */
+const unseen = String.raw`(?! )[\p{C}\p{Z}\p{DI}\p{Me}\u2800\u{1d159}\u{16fe4}\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb]`
+/** Marks that go on the letters of many scripts; of those of Arabic three are usual */
+const mark = String.raw`[[\p{M}&&\p{sc=Inherited}]--\p{scx=Arab}]`
+/** More of them on one letter than any language piles up, and enough to cover a line */
+const piled = String.raw`(?<=${mark}{2})${mark}|(?<=\p{M}{5})\p{M}`
+const hidden = new RegExp(`${unseen}|${piled}`, 'gv')
+
 /**
  * Writes every character that a terminal or an eye would miss as its escape: control and format characters, line and
- * paragraph separators, private and unassigned ones, what a font leaves out (variation selectors, fillers), and blanks that
- * are not the space, the Braille one among them.
+ * paragraph separators, private and unassigned ones, what a font leaves out (variation selectors, fillers), blanks that
+ * are not the space, the Braille one among them, and marks that strike a letter out or are piled on it.
  */
 export const makeVisible = (text: string): string =>
-  text.replaceAll(/(?! )[\p{C}\p{Z}\p{DI}\u2800]/gu, (character) => {
+  text.replaceAll(hidden, (character) => {
     const point = character.codePointAt(0) ?? 0
     return point > 0xffff ? `\\u{${point.toString(16)}}` : `\\u${point.toString(16).padStart(4, '0')}`
   })

@@ -174,12 +174,23 @@ describe('what an operator reads', () => {
     const variants = 'a\ufe0f\u{e0148}\u{e0155}\u034f\u3164' // of no character, one after another they spell a text of their own
     expect(makeVisible(variants)).toBe(String.raw`a\ufe0f\u{e0148}\u{e0155}\u034f\u3164`)
     expect(makeVisible('a\u2800b\u2801')).toBe('a\\u2800b\u2801') // Braille without a dot is as blank as a space
+    expect(makeVisible('a\u{1d159}\u{16fe4}b')).toBe(String.raw`a\u{1d159}\u{16fe4}b`) // drawn as nothing
+    expect(makeVisible('n\u0336o\u20dd')).toBe(String.raw`n\u0336o\u20dd`) // drawn over it
+    expect(makeVisible('e\u0301\u0302\u0303\u0304')).toBe('e\u0301\u0302' + String.raw`\u0303\u0304`)
+    expect(makeVisible(`ก${'\u0e48'.repeat(6)}`)).toBe(`ก${'\u0e48'.repeat(5)}${String.raw`\u0e48`}`)
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(makeVisible(text)).not.toMatch(/(?! )[\p{C}\p{Z}\p{DI}]/u)
       }),
     )
   })
+
+  test.each(['ကို့', 'שָׁלוֹם', 'مُحَمَّدٌ', 'اللّٰهُ', 'ที่นี่', 'Tiếng Việt', 'नमस्ते', 'བོད་སྐད་', '漢字 ✓ 👍🏽 é'])(
+    'leaves what people write as they write it: %s',
+    (text) => {
+      for (const form of ['NFC', 'NFD']) expect(makeVisible(text.normalize(form))).toBe(text.normalize(form))
+    },
+  )
 
   test.each([
     '{"command":"rm -rf /","force":true}',
