@@ -36,6 +36,7 @@ export class Reading {
     if (known !== undefined) return known
     this.#longest ??= longestOf(this.#rules.flatMap(foldsOf))
     const level = levelOf(object, this.#longest)
+    this.effort.left -= level.size
     this.#levels.set(object, level)
     return level
   }
@@ -45,6 +46,8 @@ const foldsOf = ({ conditions }: CompiledRule): readonly string[] =>
   conditions.flatMap(({ segments }) => segments.map(({ fold }) => fold))
 
 interface Level {
+  /** How many keys there are */
+  readonly size: number
   /** A key that holds a NUL, or is `__proto__` */
   readonly unsound: string | null
   /** Keys that are not their own fold, by that */
@@ -52,10 +55,10 @@ interface Level {
 }
 
 /** Compares each pointer's value with its glob. One `no` settles it; otherwise one `unclear` does. */
-export function holds(conditions: readonly Condition[], value: unknown, { effort }: Reading): Holds {
+export function holds(conditions: readonly Condition[], value: unknown, reading: Reading): Holds {
   let answer: Holds = 'yes'
   for (const condition of conditions) {
-    const one = compare(condition, value, effort)
+    const one = compare(condition, value, reading)
     if (one === false) return 'no'
     if (one === null) answer = 'unclear'
   }
@@ -101,31 +104,31 @@ function ambiguousOn(condition: Condition, value: unknown, reading: Reading, fro
 }
 
 /** Whether what the pointer leads to matches: all of it, or none of it; null where it can't be told. */
-function compare(condition: Condition, value: unknown, effort: Effort, from = 0): boolean | null {
+function compare(condition: Condition, value: unknown, reading: Reading, from = 0): boolean | null {
   const { segments, glob } = condition
   let [level, at] = [value, 0]
   for (const { key } of segments) {
     if (++at <= from) continue
     if (typeof level !== 'object' || level === null) return null
     if (key === every) {
-      if (Array.isArray(level)) return compareAll(condition, level, effort, at)
-      if (Object.keys(level).length > 1) return null // who takes an object for a list finds the others, too
+      if (Array.isArray(level)) return compareAll(condition, level, reading, at)
+      if (reading.level(level).size > 1) return null // who takes an object for a list finds the others, too
     }
     level = member(level, key)
   }
-  return isText(level) ? matches(glob, level, effort) : null
+  return isText(level) ? matches(glob, level, reading.effort) : null
 }
 
 function compareAll(
   condition: Condition,
   list: readonly unknown[],
-  effort: Effort,
+  reading: Reading,
   from: number,
 ): boolean | null {
   let verdict: boolean | null = null
   for (const one of list) {
-    if (--effort.left < 0) return null
-    const its = compare(condition, one, effort, from)
+    if (--reading.effort.left < 0) return null
+    const its = compare(condition, one, reading, from)
     if (its === null || (verdict !== null && its !== verdict)) return null
     verdict = its
   }
@@ -156,7 +159,8 @@ function confusableWith(
 function levelOf(object: object, longest: number): Level {
   const byFold = new Map<string, string[]>()
   let unsound: string | null = null
-  for (const key of Object.keys(object)) {
+  const keys = Object.keys(object)
+  for (const key of keys) {
     const fold = foldKey(key, longest)
     if (key === '__proto__') unsound ??= key // readers that copy objects find its members in theirs
     if (fold === key) continue
@@ -165,7 +169,7 @@ function levelOf(object: object, longest: number): Level {
     if (same === undefined) byFold.set(fold, [key])
     else same.push(key)
   }
-  return { unsound, byFold }
+  return { size: keys.length, unsound, byFold }
 }
 
 /** Own members only: `__proto__` and `constructor` are keys like any other. */
