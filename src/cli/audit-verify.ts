@@ -1,19 +1,8 @@
 // `sallyport audit verify`: whether the journal is what was written, by the daemon that runs or without one.
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
-import { headPath } from '../journal/head-file.ts'
 import type { AuditAnchor, AuditVerification } from '../rpc/governed.ts'
-import {
-  elsewhere,
-  expectJournal,
-  here,
-  type HereOptions,
-  isHere,
-  keyAt,
-  offline,
-  verified,
-} from './journal-here.ts'
+import { elsewhere, here, type HereOptions, isHere, judgedHere, offline } from './journal-here.ts'
 import { hint, paint, printFields, printJson, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import { counted } from '../lib/counted.ts'
@@ -75,37 +64,8 @@ async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
 }
 
 async function verifyHere(options: VerifyOptions): Promise<AuditVerification> {
-  const { anchor: kept, key: hasKey } = options
-  const { journal, keyPath, look } = await here(options, 'verify')
-  const found = await look(async () => {
-    const key = hasKey ? await keyAt(keyPath) : null
-    const read = verified(journal, key, kept ?? null)
-    if (!hasKey || read.records === 0 || !read.ok) return read
-    if (key === null) return { ...read, ok: false, flaw: keyLost(keyPath) }
-    const head = headPath(journal)
-    const showsEnd = kept !== undefined || existsSync(head)
-    return showsEnd ? read : { ...read, ok: false, flaw: headLost(head) }
-  })
-  expectJournal(journal, found)
-  return found
+  return judgedHere(await here(options, 'verify'), options)
 }
-
-/** It is there before the first record is: a journal without it is a copy, or has lost it. */
-const headLost = (path: string) => ({
-  path,
-  line: 0,
-  kind: 'head',
-  detail:
-    'it is missing, so an end that was cut off could not be seen; restore it, or name an anchor that was exported with --anchor',
-})
-
-/** Without its key a journal can be written anew from its first record on, and every hash of it is right. */
-const keyLost = (path: string) => ({
-  path,
-  line: 0,
-  kind: 'key',
-  detail: 'it is missing, so no MAC was checked; restore it, or verify a copy that has none with --no-key',
-})
 
 function recordNumbers(text: string, earlier: readonly number[] = []): readonly number[] {
   if (/^[1-9]\d{0,14}$/.test(text)) return [...earlier, Number(text)]

@@ -6,7 +6,8 @@ import { visibleJson } from '../lib/visible-json.ts'
 import type { AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { registerExport } from './audit-export.ts'
 import { registerVerify } from './audit-verify.ts'
-import { asking, type HereOptions, isHere, offline } from './journal-here.ts'
+import { asking } from './journal-asked.ts'
+import { type HereOptions, isHere, offline } from './journal-here.ts'
 import { wholeNumber } from './number.ts'
 import { hint, paint, printFields, printJson, printPiece, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
@@ -92,13 +93,14 @@ function registerShow(audit: Command): void {
 
 function lineOf(record: AuditRecord, { json }: ReachOptions): string {
   if (json === true) return `${visibleJson(record)}\n`
-  const { seq, at, type, body } = record
+  const { seq, at, type, body } = record as { readonly [Key in keyof AuditRecord]: unknown } // as who changed it left it
   const fields = Object.entries({ ...(body as object) }).flatMap(([key, value]) => {
     const words = told.has(key) ? wordsOf(key, value) : null
     return words === null ? [] : [`${key}=${words}`]
   })
   const line = visible(fields.join(' '))
-  return `${paint('dim', `${at.slice(0, 23)} #${seq}`)} ${paint('bold', type)} ${line}\n`
+  const [when, number, what] = [at, seq, type].map((said) => visible(String(said)))
+  return `${paint('dim', `${when?.slice(0, 23)} #${number}`)} ${paint('bold', what ?? '')} ${line}\n`
 }
 
 /** A value in one line: of a list the names in it, as many as can be taken in; null where there is nothing to say. */

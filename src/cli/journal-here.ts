@@ -1,22 +1,18 @@
 // A journal as it lies in a state folder: for whoever reads or verifies it where no daemon has it open, or none starts on it.
-import { readFile } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { thisHost } from '../config/host.ts'
 import { onNamed } from '../config/named-file.ts'
 import { stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
-import { isAsked } from '../journal/asked.ts'
-import { lookFailed, unverifiable } from '../journal/failures.ts'
-import { queryJournal } from '../journal/read.ts'
+import { unverifiable } from '../journal/failures.ts'
+import { headPath } from '../journal/head-file.ts'
 import { isTooLong } from '../journal/segments.ts'
-import { lackingBeside } from '../journal/sidecars.ts'
 import { verifyJournal } from '../journal/verify.ts'
 import { isMissing } from '../lib/missing.ts'
-import type { AuditAnchor, AuditPage, AuditQuery, AuditVerification } from '../rpc/governed.ts'
-import { hint } from './output.ts'
-import { reach } from './reach.ts'
-import type { ReachOptions } from './reach.ts'
+import type { AuditAnchor, AuditVerification } from '../rpc/governed.ts'
 
 /** Which journal is looked at without a daemon; where both are left out, the daemon is asked. */
 export interface HereOptions {
@@ -59,11 +55,7 @@ export async function here({ state, run }: HereOptions, does: 'read' | 'verify')
 }
 
 /** As `verifyJournal`; of what is too long to be read it says that. */
-export function verified(
-  journal: string,
-  key: Uint8Array | null,
-  kept: AuditAnchor | null,
-): AuditVerification {
+function verified(journal: string, key: Uint8Array | null, kept: AuditAnchor | null): AuditVerification {
   try {
     return verifyJournal(journal, key, { anchor: kept })
   } catch (error) {
@@ -71,18 +63,41 @@ export function verified(
   }
 }
 
-/** Null where there is none. */
-export async function keyAt(path: string): Promise<Buffer | null> {
+/** Null where there is none. What is no plain file, which may never be read to its end, is an error. */
+async function keyAt(path: string): Promise<Buffer | null> {
   try {
-    return await readFile(path)
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    if (!(await file.stat()).isFile()) throw new Error(`${path} is no plain file`)
+    return await file.readFile()
   } catch (error) {
     if (!isMissing(error)) throw error
     return null
   }
 }
 
+/** What is judged by: an anchor that was exported, and whether its key is to be there. */
+interface Judging {
+  readonly anchor?: AuditAnchor | undefined
+  readonly key: boolean
+}
+
+/** Whether the journal that lies there is what was written, and its key and head file are there. Throws where there is none. */
+export async function judgedHere({ journal, keyPath, look }: Here, by: Judging): Promise<AuditVerification> {
+  const found = await look(async () => {
+    const key = by.key ? await keyAt(keyPath) : null
+    const read = verified(journal, key, by.anchor ?? null)
+    if (!by.key || read.records === 0 || !read.ok) return read
+    if (key === null) return { ...read, ok: false, flaw: keyLost(keyPath) }
+    const head = headPath(journal)
+    const showsEnd = by.anchor !== undefined || existsSync(head)
+    return showsEnd ? read : { ...read, ok: false, flaw: headLost(head) }
+  })
+  expectJournal(journal, found)
+  return found
+}
+
 /** Throws where there is nothing. Where all of it was taken away, the head file beside it knows. */
-export function expectJournal(journal: string, { segments, flaw }: AuditVerification): void {
+function expectJournal(journal: string, { segments, flaw }: AuditVerification): void {
   if (segments > 0 || flaw !== null) return
   throw new SallyportError(
     'ERR_RECORD_NOT_FOUND',
@@ -90,61 +105,22 @@ export function expectJournal(journal: string, { segments, flaw }: AuditVerifica
   )
 }
 
-/** Who answers queries: the daemon that runs, or the files of a journal. */
-export interface Asking {
-  readonly ask: (query: AuditQuery) => Promise<AuditPage>
-  readonly signal: AbortSignal
-}
+/** It is there before the first record is: a journal without it is a copy, or has lost it. */
+const headLost = (path: string) => ({
+  path,
+  line: 0,
+  kind: 'head',
+  detail:
+    'it is missing, so an end that was cut off could not be seen; restore it, or name an anchor that was exported with --anchor',
+})
 
-/** Asks the daemon, or reads the files where they are named; those are verified first, and what is wrong with them is told. */
-export async function asking(
-  options: HereOptions & ReachOptions,
-  act: (asking: Asking) => Promise<void>,
-): Promise<void> {
-  if (isHere(options)) return act({ ask: await askHere(options), signal: new AbortController().signal })
-  await reach(options, 'operator', ({ client, signal }) =>
-    act({ ask: (query) => client.call('audit/query', query, { signal }), signal }),
-  )
-}
-
-/** Most of the journal in one answer, as the daemon has it */
-const answerBytes = 8 * 1024 * 1024
-
-async function askHere(options: HereOptions): Promise<Asking['ask']> {
-  const { journal, keyPath, look } = await here(options, 'read')
-  const found = await look(async () => verified(journal, await keyAt(keyPath), null))
-  expectJournal(journal, found)
-  if (found.flaw !== null) tellFlaw(found.flaw)
-  const find = (query: AuditQuery): Promise<Pick<AuditPage, 'records' | 'more'>> => {
-    const { seq, after = (seq ?? 1) - 1, before = seq === undefined ? null : seq + 1 } = query
-    const { limit = 100, from = 'newest' } = query
-    const matches = (record: Parameters<typeof isAsked>[0]): boolean => isAsked(record, query)
-    return look(async () => {
-      const asked = { after, before, limit, from, limitBytes: answerBytes, matches }
-      const { records, isCut } = await queryJournal(journal, asked).catch((error: unknown) => {
-        throw lookFailed(journal, error)
-      })
-      return { records, more: isCut }
-    })
-  }
-  const { records: ends } = await find({ limit: 1 })
-  const head = endOf(ends) ?? found.head
-  return async (query) => {
-    const { records, more } = await find(query)
-    const isLookedAt = query.seq !== undefined || query.call !== undefined
-    return { records, more, head, lacking: isLookedAt ? lackingBeside(journal, records) : [] }
-  }
-}
-
-/** The last record that is sealed, whatever stands before it. */
-function endOf([last]: AuditPage['records']): AuditAnchor | null {
-  return last === undefined || last.hash === null ? null : { seq: last.seq, hash: last.hash }
-}
-
-const tellFlaw = ({ path, line, kind, detail }: NonNullable<AuditVerification['flaw']>): void =>
-  hint(
-    `the journal is NOT what was written from ${path}:${line} on: ${kind}: ${detail}; it is shown as it stands, and nothing from there on is to go by`,
-  )
+/** Without its key a journal can be written anew from its first record on, and every hash of it is right. */
+const keyLost = (path: string) => ({
+  path,
+  line: 0,
+  kind: 'key',
+  detail: 'it is missing, so no MAC was checked; restore it, or verify a copy that has none with --no-key',
+})
 
 function runId(text: string): string {
   if (/^d-[\w-]+$/.test(text)) return text

@@ -87,8 +87,9 @@ export function printTable(
 
 /** Prints names and values, one a line; a list goes on under its first line. */
 export function printFields(fields: readonly (readonly [string, string | readonly string[]])[]): void {
-  const width = Math.max(...fields.map(([name]) => name.length))
-  for (const [name, value] of fields) {
+  const named = fields.map(([name, value]) => [visible(name), value] as const)
+  const width = Math.max(...named.map(([name]) => name.length))
+  for (const [name, value] of named) {
     const [first = '–', ...rest] = typeof value === 'string' ? [value] : value
     process.stdout.write(`${paint('dim', name.padEnd(width))}  ${visible(first)}\n`)
     for (const more of rest) process.stdout.write(`${' '.repeat(width)}  ${visible(more)}\n`)

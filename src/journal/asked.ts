@@ -1,5 +1,8 @@
 // Whether a record is one of those that are asked for.
+import { SallyportError } from '../errors.ts'
 import { matchesName } from '../lib/glob.ts'
+import { meant } from '../lib/nearest.ts'
+import { recordTypes } from '../schema/record-type.ts'
 import type { JournalRecord } from './record.ts'
 
 /** What a record must be, have or be about; what is left out says nothing. */
@@ -29,3 +32,15 @@ const member = (body: unknown, key: string): unknown =>
   typeof body === 'object' && body !== null && Object.hasOwn(body, key)
     ? (body as Record<string, unknown>)[key]
     : undefined
+
+/** Throws ERR_INVALID_PARAMS where no record that this version writes could ever be of that type, or pattern. */
+export function expectType(asked: string | undefined): void {
+  if (asked === undefined || recordTypes.some((type) => matchesName(asked, type))) return
+  const families = [...new Set(recordTypes.map((type) => type.replace(/\..*/, '.*')))]
+  const got = JSON.stringify(asked)
+  const slip = meant(asked, [...recordTypes, ...families]) || `: ${families.join(', ')}`
+  throw new SallyportError(
+    'ERR_INVALID_PARAMS',
+    `audit/query: type: got ${got}, expected a type of record${slip}`,
+  )
+}

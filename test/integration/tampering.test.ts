@@ -1,4 +1,5 @@
 // A daemon's journal with every kind of record that operators and hosts can bring about, each field of which is then changed.
+import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
@@ -436,7 +437,7 @@ describe('a journal in a state folder is read without a daemon', () => {
     for (const verb of [['tail'], ['show', '1'], ['export']]) {
       const read = await at.run(['audit', ...verb, '--state', folder])
       expect(read.stderr).toContain(words)
-      expect(read.status).toBe(verb[0] === 'export' ? 4 : 0)
+      expect(read.status).toBe(4)
       expect(read.stdout).not.toBe('')
     }
     const { stdout } = await at.run(['audit', 'export', '--state', folder])
@@ -446,6 +447,45 @@ describe('a journal in a state folder is read without a daemon', () => {
         .map((line) => `${line}\n`)
         .join(''),
     )
+  })
+
+  test('with no sign in it that a terminal would obey, whatever it was changed to', async () => {
+    const folder = copied('read-escapes')
+    const path = segmentPath(join(folder, 'journal'), 1)
+    const lines = readFileSync(path, 'utf8').split('\n')
+    const changed = lines.map((line) =>
+      line
+        .replace(/"at":"[^"]*"/, '"at":"\\u001b[2Jall is well"')
+        .replace('"body":{', '"body":{"\\u001b[31mkey":1,'),
+    )
+    writeFileSync(path, changed.join('\n').replace(/"at":"[^"]*"/, '"at":7'))
+    for (const verb of [
+      ['tail', '-n', '20'],
+      ['show', '3'],
+    ]) {
+      const read = await at.run(['audit', ...verb, '--state', folder])
+      expect(read.status).toBe(4)
+      expect(read.stdout).toContain('all is well')
+      expect(read.stdout).not.toContain('\u001b')
+    }
+  })
+
+  test('with a word where its key or its head file is gone, and without waiting for what is neither', async () => {
+    const folder = copied('read-without')
+    for (const name of ['journal.head', 'journal.key']) {
+      rmSync(join(folder, name))
+      const read = await at.run(['audit', 'tail', '--state', folder])
+      expect(read).toMatchObject({ status: 0, stderr: expect.stringContaining(`${name}: it is missing`) })
+    }
+    execFileSync('mkfifo', [join(folder, 'journal.key')])
+    const read = await at.run(['audit', 'tail', '--state', folder])
+    expect(read.status).not.toBe(0)
+    expect(read.stderr).toContain('is no plain file')
+  })
+
+  test('where a type is one of a journal’s', async () => {
+    const read = await at.run(['audit', 'tail', '--type', 'call.outcom', '--state', copied('read-type')])
+    expect(read).toMatchObject({ status: 7, stderr: expect.stringContaining('did you mean call.outcome') })
   })
 
   test('where there is one, and not as it comes', async () => {

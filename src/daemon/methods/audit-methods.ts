@@ -1,18 +1,14 @@
 // The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
 import type { Place } from '../../config/origin.ts'
-import { SallyportError } from '../../errors.ts'
-import { isAsked } from '../../journal/asked.ts'
+import { expectType, isAsked } from '../../journal/asked.ts'
 import { lookFailed, unaskable } from '../../journal/failures.ts'
 import { type Found, queryJournal } from '../../journal/read.ts'
 import type { JournalRecord } from '../../journal/record.ts'
 import { listSegments } from '../../journal/segments.ts'
 import { lackingBeside } from '../../journal/sidecars.ts'
 import { verifyApart } from '../../journal/verify-apart.ts'
-import { matchesName } from '../../lib/glob.ts'
 import { late } from '../../lib/late.ts'
-import { meant } from '../../lib/nearest.ts'
 import type { AuditQuery as Query } from '../../rpc/governed.ts'
-import { recordTypes } from '../../schema/record-type.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import { explainCall } from './explain-call.ts'
 import type { Governance } from '../governance/governance.ts'
@@ -125,15 +121,3 @@ function behindAnswer(
 
 const asksForAll = ({ type, server, call, seq }: Query): boolean =>
   [type, server, call, seq].every((asked) => asked === undefined)
-
-/** Throws where no record of this daemon's could ever match. */
-function expectType(asked: string | undefined): void {
-  if (asked === undefined || recordTypes.some((type) => matchesName(asked, type))) return
-  const families = [...new Set(recordTypes.map((type) => type.replace(/\..*/, '.*')))]
-  const got = JSON.stringify(asked)
-  const slip = meant(asked, [...recordTypes, ...families]) || `: ${families.join(', ')}`
-  throw new SallyportError(
-    'ERR_INVALID_PARAMS',
-    `audit/query: type: got ${got}, expected a type of record${slip}`,
-  )
-}
