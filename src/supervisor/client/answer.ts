@@ -10,9 +10,9 @@ import { SecretInResult } from '../message/secret-in-result.ts'
 import { unreadableAnswer } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
 
-/** What a server answered: its result as it wrote it, or its error. */
+/** What a server answered: its result, without what only Sallyport says, and as the server said it; or its error. */
 export type Answer =
-  | { readonly kind: 'result'; readonly result: RawJson }
+  | { readonly kind: 'result'; readonly result: RawJson; readonly said: string }
   | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly raw: string }
 
 /** Reads an error as a server wrote it. */
@@ -47,7 +47,8 @@ export function answerOf(
     throw new SecretInResult(server, { found, text: looked === null ? clean.text : valueIn(clean.text) })
   if (result === null) return errorAnswer(raw)
   const bare = answerWithoutOurs(response)
-  return { kind: 'result', result: new RawJson(bare === null ? raw : valueIn(utf8(bare, 0, bare.length))) }
+  const given = bare === null ? raw : valueIn(utf8(bare, 0, bare.length))
+  return { kind: 'result', result: new RawJson(given), said: raw }
 }
 
 /** The result or error in a line, or all of it where there is none to be read any more. */

@@ -56,8 +56,10 @@ export class OwnRequests {
     const bytes = Buffer.from(text.slice(span.start, span.end), 'latin1')
     if (!isUtf8(bytes))
       waiter.reject(new SallyportError('ERR_SERVER_PROTOCOL', 'what the server lists is not UTF-8'))
-    else if (result !== null) waiter.resolve({ kind: 'result', result: new RawJson(bytes.toString('utf8')) })
-    else waiter.resolve(errorAnswer(bytes.toString('utf8')))
+    else if (result !== null) {
+      const said = bytes.toString('utf8')
+      waiter.resolve({ kind: 'result', result: new RawJson(said), said })
+    } else waiter.resolve(errorAnswer(bytes.toString('utf8')))
     return true
   }
 

@@ -98,7 +98,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
     throw error
   }
   if (answer.kind === 'error') settle('error', answer.raw, null)
-  else settle(...endOf(answer.result.raw))
+  else settle(...endOf(answer.said))
   const durationMs = performance.now() - began
   tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
   return await resultOf(parts, answer, durationMs, admission)

@@ -40,18 +40,21 @@ export async function ownAnswer(
   const { id } = request
   try {
     const answer = await own.call(admission, params, options)
-    const said = answer.kind === 'result' ? answer.result.raw : answer.raw
-    const line = `{"jsonrpc":"2.0","id":${id.raw},"${answer.kind}":${Buffer.from(said).toString('latin1')}}\n`
-    const envelope = readEnvelope(line, 0, line.length - 1)
-    if (envelope.kind !== 'response') throw unreadableAnswer(person.server.name, 'it is no answer')
-    const bytes = envelope.result === null ? said : evidenceOf(line, envelope.result)
+    const given = answer.kind === 'result' ? answer.result.raw : answer.raw
+    const said = answer.kind === 'result' ? answer.said : answer.raw
+    const lineOf = (raw: string): string =>
+      `{"jsonrpc":"2.0","id":${id.raw},"${answer.kind}":${Buffer.from(raw).toString('latin1')}}\n`
+    const line = lineOf(given)
+    const envelope = answerIn(line, person)
+    const bytes =
+      said === given ? evidenceIn(envelope, given) : evidenceIn(answerIn(lineOf(said), person), said)
     const isLegacy = options.introduced !== false
     const lost = envelope.result === null ? null : taskLost(person.server.name, bytes, isLegacy)
     const unsent = whyNotSent(person.server, envelope, () => declaredWith(request, declared))
     const refusal =
       lost?.refusal ??
       (unsent === null ? null : mayNotAsk(person.server.name, request.method, 'elicitation', unsent)) ??
-      whyNotPassed(envelope, Buffer.byteLength(said), request, person, gate)
+      whyNotPassed(envelope, Buffer.byteLength(given), request, person, gate)
     const kind = answer.kind === 'error' ? 'error' : (lost?.kind ?? kindOf(bytes))
     if (refusal === null) return { kind, bytes, detail: null, line }
     return { kind, bytes, detail: refusal.message, line: errorLine(id, refusal) }
@@ -63,6 +66,15 @@ export async function ownAnswer(
     return { kind, bytes, detail: error.message, line: errorLine(id, error) }
   }
 }
+
+function answerIn(line: string, { server }: Person): Response {
+  const envelope = readEnvelope(line, 0, line.length - 1)
+  if (envelope.kind !== 'response') throw unreadableAnswer(server.name, 'it is no answer')
+  return envelope
+}
+
+const evidenceIn = ({ text, result }: Response, raw: string): string =>
+  result === null ? raw : evidenceOf(text, result)
 
 /** Why what was answered, and is recorded, does not go to the host; null where it does, and with it what it asks. */
 function whyNotPassed(

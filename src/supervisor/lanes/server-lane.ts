@@ -168,20 +168,25 @@ export class ServerLane {
       this.#wire.note(type, { sender: 'server', id: response.id.raw })
       return 'drop'
     }
-    const bare = answerWithoutOurs(response)
-    return bare === null
-      ? this.#answered(request, response)
-      : anew(bare, (again) => (again.kind === 'response' ? this.#answered(request, again) : 'drop'))
+    return this.#answered(request, response)
   }
 
+  /** On record is what was said; the host is given that without what only Sallyport says. */
   #answered(request: HostRequest, response: Response): Verdict {
     const hasRoom = this.#wire.holding.hasRoomFor(response.end - response.start)
     const large = oversized(this.#wire.server, request, response) ?? (hasRoom ? null : noRoom())
     if (large !== null) this.#wire.note('session/too-large', { code: large.code, reason: large.message })
     const error = request.route === 'handshake' ? handshaken(this.#wire, response, large) : large
     const verdict =
-      error === null ? this.#answer(request, response) : { replacement: errorLine(request.id, error) }
+      error === null ? this.#bare(request, response) : { replacement: errorLine(request.id, error) }
     return this.#wire.answered(request, response) ? verdict : 'drop'
+  }
+
+  #bare(request: HostRequest, response: Response): Verdict {
+    const bare = answerWithoutOurs(response)
+    return bare === null
+      ? this.#answer(request, response)
+      : anew(bare, (again) => (again.kind === 'response' ? this.#answer(request, again) : 'drop'))
   }
 
   #answer(request: HostRequest, response: Response): Verdict {

@@ -35,7 +35,12 @@ export class TaskIds {
 }
 
 /** How a call ended: what it was, the answer where there was one, and a word about it. */
-export type Ending = readonly [kind: Outcome['kind'], bytes: string | null, detail: string | null]
+export type Ending = readonly [
+  kind: Outcome['kind'],
+  bytes: string | null,
+  detail: string | null,
+  isState?: true,
+]
 /** Ends a call's record; to be called once. */
 type EndOfTask = (...ending: Ending) => void
 
@@ -102,7 +107,7 @@ export class Tasks {
 
   /** The server said how a task is. */
   heard({ id, status }: TaskState, bytes: string): void {
-    if (status === 'completed') this.#close(id, 'result', bytes, null)
+    if (status === 'completed') this.#close(id, 'result', bytes, null, true)
     else if (status === 'failed') this.#close(id, 'tool-error', bytes, null)
     else if (status === 'cancelled') this.#close(id, 'cancelled', bytes, null)
   }
@@ -126,12 +131,12 @@ export class Tasks {
     for (const id of this.#open.keys()) this.#close(id, 'lost', null, detail)
   }
 
-  #close(id: string, kind: Outcome['kind'], bytes: string | null, detail: string | null): void {
+  #close(id: string, ...ending: Ending): void {
     const open = this.#open.get(id)
     if (open === undefined) return
     open.inTime()
     this.#open.delete(id)
-    open.end(kind, bytes, detail)
+    open.end(...ending)
   }
 }
 

@@ -14,10 +14,8 @@ function endless(characters: number) {
     asked += 1
     const prompts = [{ name: `p${asked}`, description: 'x'.repeat(characters) }]
     const page = { prompts, nextCursor: `c${asked}` }
-    return {
-      kind: 'result' as const,
-      result: new RawJson(JSON.stringify(method === 'prompts/list' ? page : {})),
-    }
+    const said = JSON.stringify(method === 'prompts/list' ? page : {})
+    return { kind: 'result' as const, result: new RawJson(said), said }
   }
   const introduction = { capabilities: { prompts: {} }, instructions: null, version: null }
   const read = readSurface(request, introduction, 1000)
@@ -57,10 +55,8 @@ test.each([
   ['what stands beside a list', (fill: string) => ({ tools: `{"tools":[],"more":${fill}}` })],
   ['what a tool is', (fill: string) => ({ tools: `{"tools":[{"name":"t","inputSchema":${fill}}]}` })],
 ] as const)('%s of more keys and values than a host may send is not read', async (_, answer) => {
-  const request = async () => ({
-    kind: 'result' as const,
-    result: new RawJson(answer(`[${'{},'.repeat(250_000)}{}]`).tools),
-  })
+  const said = answer(`[${'{},'.repeat(250_000)}{}]`).tools
+  const request = async () => ({ kind: 'result' as const, result: new RawJson(said), said })
   const introduction = { capabilities: { tools: {} }, instructions: null, version: null }
   await expect(readSurface(request, introduction, 100)).rejects.toMatchObject({ code: 'ERR_SERVER_PROTOCOL' })
 })
@@ -72,7 +68,7 @@ test('nor is such a list compared with what was accepted: it is what nobody acce
 
 test('nor such an introduction', async () => {
   const raw = `{"protocolVersion":"2025-06-18","more":[${'{},'.repeat(250_000)}{}]}`
-  const request = async () => ({ kind: 'result' as const, result: new RawJson(raw) })
+  const request = async () => ({ kind: 'result' as const, result: new RawJson(raw), said: raw })
   const patience = { timeoutMs: 10_000, signal: new AbortController().signal }
   await expect(meet(serverSettings('echo.mjs'), request, null, patience)).rejects.toMatchObject({
     code: 'ERR_SERVER_PROTOCOL',
@@ -114,7 +110,7 @@ test('what nobody can look at is no tool, and is said to be why', async () => {
     '{"name":"short"}',
   ]
   const raw = `{"tools":[${tools.join(',')}]}`
-  const request = async () => ({ kind: 'result' as const, result: new RawJson(raw) })
+  const request = async () => ({ kind: 'result' as const, result: new RawJson(raw), said: raw })
   const introduction = { capabilities: { tools: {} }, instructions: null, version: null }
   const read = await readSurface(request, introduction, 100)
   expect(Object.fromEntries(read.tools)).toEqual({

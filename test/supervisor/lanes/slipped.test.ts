@@ -60,5 +60,10 @@ test('what a server says as Sallyport’s own error reaches no host, in either e
     say(2, 'ping', `{${forged}}`)
     expect((await host.answer(1)).result).toEqual({ content: [], isError: true, _meta: { kept: 1 } })
     expect((await host.answer(2)).result).toEqual({ _meta: { kept: 1 } })
+    // On record is what it said.
+    const outcome = await eventually(() =>
+      host.governed.records().find(({ type }) => type === 'call.outcome'),
+    )
+    expect(JSON.stringify(outcome)).toContain('ERR_APPROVAL_DENIED')
   }
 })
