@@ -1,5 +1,5 @@
 // What can be told of a message that cannot be read: whose it is, and who waits for it.
-import { JsonScanError, type Member, members } from '../../lib/json-scan.ts'
+import { decodeString, JsonScanError, type Member, members } from '../../lib/json-scan.ts'
 import { type MessageId, messageId } from './message-id.ts'
 
 /** Characters at the end of a line in which an id is looked for */
@@ -26,7 +26,7 @@ export function unread(
   found: readonly Member[],
 ): Unread {
   if (kind === 'syntax') return nobody
-  const all = kind === 'duplicate' ? membersOf(text, start, end) : found
+  const all = kind === 'duplicate' ? membersOf(text, start, end, true) : found
   const named = (): MessageId | null =>
     firstId(text, all) ?? lastId(text.slice(Math.max(start, end - tailLength), end))
   switch (shapeOf(text, start, all)) {
@@ -45,7 +45,7 @@ export function readHead(text: string): {
   readonly hasMethod: boolean
   readonly isAnswer: boolean
 } {
-  const found = membersOf(text, 0, text.length)
+  const found = membersOf(text, 0, text.length, false)
   const hasMethod = found.some(({ key }) => key === 'method')
   return { id: onlyId(text, found), hasMethod, isAnswer: shapeOf(text, 0, found) === 'answer' }
 }
@@ -68,10 +68,10 @@ const firstId = (text: string, found: readonly Member[]): MessageId | null =>
   onlyId(text, found.filter(({ key }) => key === 'id').slice(0, 1))
 
 /** As many of the members as can be read. */
-function membersOf(text: string, start: number, end: number): readonly Member[] {
+function membersOf(text: string, start: number, end: number, bounded: boolean): readonly Member[] {
   const found: Member[] = []
   try {
-    members(text, start, end, { bounded: true }, found)
+    members(text, start, end, { bounded }, found)
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
   }
@@ -81,7 +81,8 @@ function membersOf(text: string, start: number, end: number): readonly Member[] 
 /** By what has been read, and the key of what could not be. */
 function shapeOf(text: string, start: number, found: readonly Member[]): 'request' | 'answer' | 'unknown' {
   const from = found.at(-1)?.end ?? start
-  const next = /^[\s,{]*"(\w+)"/.exec(text.slice(from, from + keyLength))?.[1]
+  const written = /^[\s,{]*("(?:[^"\\]|\\.)*")/.exec(text.slice(from, from + keyLength))?.[1]
+  const next = written === undefined ? undefined : decodeString(written)
   const has = (...keys: readonly string[]): boolean =>
     found.some(({ key }) => keys.includes(key)) || (next !== undefined && keys.includes(next))
   if (has('method', 'params')) return 'request'
