@@ -30,8 +30,6 @@ const words = new Set([
   'authorization',
   'authorisation',
   'jwt',
-  'pat',
-  'seed',
   'pswd',
   'psw',
   'mpin',
@@ -46,9 +44,10 @@ const compounds = new Set([
   'smscode',
   'accesscode',
   'sessionid',
-  'cardno',
   'recoveryphrase',
 ])
+/** Only as all of a name: in a sentence they are something else */
+const wholes = new Set(['pat', 'seed', 'cardno'])
 /** Letters of other alphabets that look like Latin ones, and those */
 const alike: ReadonlyMap<string, string> = new Map(
   'аеорсухіѕјԁкмтпοαερνυικτ'.split('').map((letter, n) => [letter, 'aeopcyxisjdkmtnoaepvuikt'[n] ?? '']),
@@ -132,12 +131,16 @@ function saysSecret(text: string): boolean {
   const joined = separate.replaceAll(/[^\p{L}\p{N}]+/gu, '')
   if (elsewhere.test(joined) || elsewhere.test(text.normalize('NFC'))) return true
   const latin = separate.replaceAll(anyAlike, (letter) => alike.get(letter) ?? letter)
-  return namesSecret(latin) || namesSecret(latin.replaceAll(anySigns, (sign) => signs.get(sign) ?? ''))
+  // A sign in a name of capitals is no border between words.
+  return [latin, lettersOf(latin), lettersOf(plain.toLowerCase())].some(namesSecret)
 }
+
+const lettersOf = (text: string): string => text.replaceAll(anySigns, (sign) => signs.get(sign) ?? '')
 
 function namesSecret(latin: string): boolean {
   const found = latin.split(/[^a-z0-9]+/)
   const isSecret = (word: string, n: number): boolean =>
     words.has(word) || compounds.has(word) || compounds.has(word + (found[n + 1] ?? ''))
-  return found.some(isSecret) || parts.test(found.join(''))
+  const joined = found.join('')
+  return found.some(isSecret) || wholes.has(joined) || parts.test(joined)
 }
