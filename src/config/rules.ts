@@ -1,6 +1,6 @@
 // Rules as files state them: each with its place, and none that no call could match, which would deny nothing without a word.
 import { basename } from 'node:path'
-import { matchesName } from '../lib/glob.ts'
+import { isExact, matchesName } from '../lib/glob.ts'
 import { foldKey } from '../lib/key-folding.ts'
 import { shown } from '../lib/look-alikes.ts'
 import { nearest } from '../lib/nearest.ts'
@@ -25,7 +25,7 @@ export function rulesOf({ document, config }: Stating): readonly Rule[] {
   }))
 }
 
-/** What is wrong with rules: those that are about a method which no rule decides, and globs that no address, and nothing that is seen, is held to match. */
+/** What is wrong with rules: methods that no rule decides, and globs that no address, and nothing that is seen, is held to match. */
 export function checkRules(stating: Stating): readonly Issue[] {
   return [...checkMethods(stating), ...checkSeen(stating), ...checkAddresses(stating)]
 }
@@ -41,10 +41,11 @@ function checkMethods({ document, config }: Stating): readonly Issue[] {
   })
 }
 
-/** Values are taken for what is left of them without blanks at the ends and without what is not shown: the glob is that, or denies little. */
+/** A value is taken for what is left of it without what is not shown, and without blanks at its ends: the glob is that, or denies little. */
 function checkSeen({ document, config }: Stating): readonly Issue[] {
-  return config.rules.flatMap(({ where }, index) =>
+  return config.rules.flatMap(({ where, action }, index) =>
     Object.entries(where).flatMap(([pointer, glob]) => {
+      if (action === 'allow' && isExact(glob)) return [] // just that text is allowed
       const seen = trimmed(shown(glob))
       if (seen === glob) return []
       const expected = 'a glob without blanks at its ends, and without characters that are not shown'
