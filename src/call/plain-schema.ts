@@ -30,8 +30,8 @@ function spend(steps: number): void {
 }
 
 /** Null, or where and why a value is not what the schema of the check says. Throws TooLong. */
-export function judgePlainly(check: Check, value: unknown, at: string): string | null {
-  stepsLeft = maxSteps
+export function judgePlainly(check: Check, value: unknown, at: string, steps = maxSteps): string | null {
+  stepsLeft = steps
   try {
     return check(value, at)
   } finally {
@@ -125,11 +125,12 @@ const keywords: Readonly<Record<string, Keyword>> = {
   const: (said) => (isScalar(said) ? oneOf([said]) : null),
   required: (said) => {
     if (!Array.isArray(said) || !said.every((name) => typeof name === 'string')) return null
+    const words = new Map(said.map((name) => [name, beginning(JSON.stringify(name), 200)]))
     return (value, at) => {
       if (!isSchema(value)) return null
       spend(said.length)
       const missing = said.find((name) => !Object.hasOwn(value, name))
-      return missing === undefined ? null : `${at}: ${JSON.stringify(missing)} is missing`
+      return missing === undefined ? null : `${at}: ${words.get(missing)} is missing`
     }
   },
   properties: (said, _schema, depth) => {

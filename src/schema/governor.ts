@@ -90,6 +90,8 @@ export interface Outcome {
   /** The answer's raw JSON; null when there was none */
   readonly bytes: string | null
   readonly detail: string | null
+  /** It is what the server says of the call’s task, and not what its tool gave */
+  readonly isState?: true
 }
 
 /** What a running server says of itself, as the supervisor asked it. */

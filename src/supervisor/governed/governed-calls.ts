@@ -280,11 +280,12 @@ export class GovernedCalls {
     return this.#sent.take(key)
   }
 
-  #end(sent: Sent, ...[kind, bytes, detail]: Ending): void {
+  #end(sent: Sent, ...[kind, bytes, detail, isState]: Ending): void {
     const { admissions, sentAt, subscribing } = sent
     this.#lastEnded = sent
     const durationMs = Math.round((nowMs() - sentAt) * 1000) / 1000
-    this.#settleAll(admissions, { kind, durationMs, bytes, detail })
+    const outcome = { kind, durationMs, bytes, detail }
+    this.#settleAll(admissions, isState === undefined ? outcome : { ...outcome, isState })
     if (subscribing !== null) this.subscriptions.over(subscribing, kind)
   }
 
