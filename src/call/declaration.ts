@@ -48,6 +48,8 @@ export interface AcceptedSurface {
   readonly instructionsDigest: string | null
   /** Tools that were listed when it was accepted and were not accepted: no news, and not callable */
   readonly leftOut: readonly string[]
+  /** Tools that nobody could look at when it was accepted, which are no news; null where that is not on record */
+  readonly unread: readonly string[] | null
   /** Who said yes: an operator's uid, or `first-use` for the operator's standing word */
   readonly acceptedBy: string
 }

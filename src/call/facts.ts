@@ -23,11 +23,17 @@ export type StrictFact = Extract<
 >
 
 /** An accepted surface in its serialized form. */
-export interface AcceptedBody extends Omit<AcceptedSurface, 'tools' | 'instructionsDigest' | 'saidVersion'> {
+export interface AcceptedBody extends Omit<
+  AcceptedSurface,
+  'tools' | 'instructionsDigest' | 'saidVersion' | 'unread'
+> {
   readonly tools: readonly AcceptedTool[]
-  /** Older records have neither */
+  /** Older records have none of these */
   readonly instructionsDigest?: string | null
   readonly saidVersion?: string | null
+  readonly unread?: readonly string[] | null
+  /** What is accepted in it otherwise than before, or anew, has earned nothing; what older records did so kept what it had */
+  readonly renews?: true
 }
 
 /** Changes that were told of: `tool` or `*` for all else -> digest of what it became. */
@@ -148,5 +154,6 @@ export const unfold = (body: AcceptedBody): AcceptedSurface => ({
   restDigest: body.restDigest,
   instructionsDigest: body.instructionsDigest ?? null,
   leftOut: body.leftOut,
+  unread: body.unread ?? null,
   acceptedBy: body.acceptedBy,
 })

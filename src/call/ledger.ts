@@ -259,6 +259,7 @@ export class Ledger {
   #renew(before: AcceptedSurface | null, now: AcceptedBody): void {
     if (before === null) return
     if (!isSameServer(before, now)) return this.#replace(now.server)
+    if (now.renews !== true) return
     for (const { declaration, surfaceDigest } of now.tools) {
       const name = key(now.server, declaration.name)
       const record = this.#trust.get(name)

@@ -179,7 +179,10 @@ export class Permits {
       this.#live.delete(id)
       if (word !== null) this.#words.set(id, word)
     }
-    for (const id of this.#words.keys()) if (this.#words.size > mostWords) this.#words.delete(id)
+    for (const id of this.#words.keys()) {
+      if (this.#words.size <= mostWords) break
+      this.#words.delete(id)
+    }
     return ended
   }
 

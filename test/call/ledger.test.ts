@@ -134,12 +134,14 @@ describe('accepted again', () => {
         },
       })
   }
+  let renews: true | undefined
   const accept = (...tools: readonly unknown[]): void =>
     ledger.apply({
       type: 'surface.accepted',
-      body: { ...accepted, tools, declarationVersion: ledger.nextVersion('files') } as never,
+      body: { ...accepted, tools, declarationVersion: ledger.nextVersion('files'), renews } as never,
     })
   beforeEach(() => {
+    renews = true
     accept(tool, other)
     earn()
     expect(ledger.trust('files', 'read_file')).toMatchObject({ tier: 'trusted', epoch: 0 })
@@ -153,6 +155,12 @@ describe('accepted again', () => {
     acceptances()
     expect(ledger.trust('files', 'read_file')).toMatchObject({ tier: 'untrusted', evidence: 0, epoch: 1 })
     expect(ledger.trust('files', 'write_file')).toMatchObject({ epoch: 0 })
+  })
+
+  test('a record of an earlier version, which let what was earned go on, is read as it was then', () => {
+    renews = undefined
+    accept(changed, other)
+    expect(ledger.trust('files', 'read_file')).toMatchObject({ tier: 'trusted', evidence: 4, epoch: 0 })
   })
 
   test('a tool that is listed as it was keeps what it has earned, whatever of another tool changes', () => {

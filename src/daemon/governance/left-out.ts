@@ -1,20 +1,45 @@
 // What a server lists that was not accepted with the rest: what of it was there then is known, and what comes later is news.
 import type { AcceptedSurface, AcceptedTool } from '../../call/declaration.ts'
+import type { AcceptedBody } from '../../call/facts.ts'
 import type { Seen } from './seen.ts'
 
-/** Listed as nobody can look at it, and neither accepted nor left out: nobody declared it. */
-export const unreadNews = ({ unreadable }: Seen, { tools, leftOut }: AcceptedSurface): readonly string[] =>
-  [...unreadable.keys()].filter((name) => !tools.has(name) && !leftOut.includes(name))
+/**
+ * Listed as nobody can look at it, and neither accepted nor left out: nobody declared it. On a static surface what was so already
+ * when it was accepted is no news, and where an older acceptance does not say, nothing is.
+ */
+export function unreadNews(
+  { server, unreadable }: Seen,
+  { tools, leftOut, unread }: AcceptedSurface,
+): readonly string[] {
+  const names = [...unreadable.keys()].filter((name) => !tools.has(name) && !leftOut.includes(name))
+  return server.surface === 'static' ? names.filter((name) => unread?.includes(name) === false) : names
+}
+
+interface How {
+  readonly by: string
+  readonly before: AcceptedSurface | null
+  /** Only what is new is accepted: what was remembered of the rest stays so */
+  readonly isAddition: boolean
+}
+
+/** What an acceptance remembers of what is listed beside what it accepts. */
+export function rememberedOf(
+  seen: Seen,
+  accepted: readonly AcceptedTool[],
+  how: How,
+): Pick<AcceptedBody, 'leftOut' | 'unread' | 'renews'> {
+  const unread = how.isAddition && how.before !== null ? how.before.unread : [...seen.unreadable.keys()]
+  return { leftOut: leftOutOf(seen, accepted, how), unread, renews: true }
+}
 
 /**
- * What is listed beside what becomes accepted, for an acceptance to remember. An operator saw all of it. The standing word is about
- * what can be read: on a dynamic surface what could not be is accepted as soon as it can, on a static one nothing comes to it.
+ * An operator saw all of it. The standing word is about what can be read: on a dynamic surface what could not be is accepted as
+ * soon as it can, on a static one nothing comes to it.
  */
-export function leftOutOf(
+function leftOutOf(
   { server, digests, passedOver }: Seen,
   accepted: readonly AcceptedTool[],
-  by: string,
-  before: AcceptedSurface | null,
+  { by, before }: How,
 ): readonly string[] {
   const names = new Set(accepted.map(({ declaration }) => declaration.name))
   if (by !== 'first-use') return [...digests.keys(), ...passedOver].filter((name) => !names.has(name))

@@ -16,7 +16,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Consequences } from './consequences.ts'
 import { Introductions } from './introductions.ts'
-import { leftOutOf, unreadNews } from './left-out.ts'
+import { rememberedOf, unreadNews } from './left-out.ts'
 import { acceptance, beyondWords, event, mendOf, passedOverWords, undeclaredWords } from './failure-events.ts'
 import { expectVersion, isOf, otherWords, whyNone } from './said-version.ts'
 import {
@@ -284,7 +284,7 @@ export class Surfaces {
           tools,
           restDigest: rest.restDigest,
           instructionsDigest: rest.instructionsDigest,
-          leftOut: leftOutOf(seen, tools, by, before),
+          ...rememberedOf(seen, tools, { by, before, isAddition: change !== null }),
           acceptedBy: by,
         },
       },

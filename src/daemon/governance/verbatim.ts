@@ -35,6 +35,8 @@ const ofFacts: { readonly [T in Fact['type']]: Each<Extract<Fact, { readonly typ
     restDigest: 'given',
     instructionsDigest: 'given',
     leftOut: 'given',
+    unread: 'given',
+    renews: 'given',
     acceptedBy: 'given',
   },
   'surface.changed': { server: 'given', became: 'given' },

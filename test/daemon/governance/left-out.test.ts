@@ -1,5 +1,6 @@
 // What a server lists as nobody can look at it: known from when it was accepted, or news as any other tool is.
 import { expect, test } from 'vitest'
+import { unreadNews } from '../../../src/daemon/governance/left-out.ts'
 import { newInstanceId } from '../../../src/lib/ids.ts'
 import type { ServerSettings } from '../../../src/schema/settings.ts'
 import type { Happening } from '../../../src/supervisor/ports.ts'
@@ -97,3 +98,24 @@ test.each(['first-use', 'manual'] as const)(
     expect(one.unaccepted()).toHaveLength(isTold ? 3 : 2)
   },
 )
+
+test('a surface that is static from now on is not halted for what it listed when it was dynamic', async () => {
+  await using state = await tempDir()
+  {
+    await using one = await life(state.path, { surface: 'dynamic' })
+    await one.lists(echo, spelt)
+  }
+  await using next = await life(state.path, {})
+  await next.lists(echo, spelt)
+  expect(next.quarantine()).toBe(null)
+  await next.lists(echo, spelt, added)
+  expect(next.quarantine()).toMatchObject({ failure: 'MP-FH-005' })
+})
+
+test('nothing is news beside an acceptance that does not say what nobody could look at', () => {
+  const accepted = { tools: new Map(), leftOut: [], unread: null } as never
+  const seen = (surface: string): never =>
+    ({ server: { surface }, unreadable: new Map([['spelt', 'why']]) }) as never
+  expect(unreadNews(seen('static'), accepted)).toEqual([])
+  expect(unreadNews(seen('dynamic'), accepted)).toEqual(['spelt'])
+})
