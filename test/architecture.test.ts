@@ -200,13 +200,13 @@ const parts: readonly Part[] = [
     reason: 'it becomes the shim, which lies beside init',
   },
   {
-    from: 'cli/audit-verify.ts',
-    mayImport: [...foundations, 'config/', 'client/', 'rpc/', 'journal/'],
+    from: 'cli/journal-here.ts',
+    mayImport: [...foundations, 'config/', 'rpc/', 'journal/'],
     reason: 'a journal must be verifiable where no daemon runs, and by whoever distrusts the one that does',
   },
   {
-    from: 'cli/journal-here.ts',
-    mayImport: [...foundations, 'config/', 'client/', 'rpc/', 'journal/'],
+    from: 'cli/journal-asked.ts',
+    mayImport: [...foundations, 'client/', 'rpc/', 'journal/'],
     reason: 'a journal must be readable where no daemon starts on it',
   },
   {

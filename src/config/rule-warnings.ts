@@ -13,15 +13,15 @@ export function warningsOfRules(rules: readonly Rule[]): readonly string[] {
   )
 }
 
-/** One line for each rule about a server that is not there, by its name: one that comes later is what it is about. */
+/** One line for each rule about a server that is not there, and has nearly the name of one that is: any other may come yet, or be that of a run. */
 export function warningsOfStrangers({
   rules,
   servers,
 }: Pick<Settings, 'rules' | 'servers'>): readonly string[] {
   return rules.flatMap(({ origin, permission }) => {
     const [, server = ''] = permission.split(':')
-    if (!isExact(server) || servers.has(server)) return []
-    return [`${origin} is about the server ${server}, which is not there${meant(server, servers.keys())}`]
+    const slip = isExact(server) && !servers.has(server) ? meant(server, servers.keys()) : ''
+    return slip === '' ? [] : [`${origin} is about the server ${server}, which is not there${slip}`]
   })
 }
 

@@ -210,10 +210,10 @@ export class Roster implements Foldable {
   }
 
   /** Judges those who are there when it has judged them. */
-  async #judgeStanding(...by: [Settings, Transition['expectApart']]): Promise<AllJudged> {
+  async #judgeStanding(settings: Settings, expectApart: Transition['expectApart']): Promise<AllJudged> {
     for (;;) {
       const revision = this.#revision
-      const judged = await this.#judgeAll(...by)
+      const judged = await this.#judgeAll(settings, expectApart)
       if (revision === this.#revision) return judged
     }
   }

@@ -26,8 +26,7 @@ export interface UserDatabase {
  * by the servers that there are when it comes.
  */
 export function admission(settings: Settings, daemonUid: number, database = readDatabase()): Admission {
-  const group = settings.hostGroup === null ? null : findGroup(settings.hostGroup, database)
-  const hosts = group === null ? new Set([daemonUid]) : group.members
+  const { group, hosts } = hostsOf(settings, daemonUid, database)
   const expectApart = ({ name, runAs }: ServerSettings): void => {
     if (runAs !== null && runAs !== daemonUid && hosts.has(runAs)) throw sharedWithHost(name, runAs)
   }
@@ -44,6 +43,22 @@ export function admission(settings: Settings, daemonUid: number, database = read
     admitsHost: (uid) => uid === 0 || uid === daemonUid || (group !== null && !isSandboxes(uid)),
     admitsOperator: (uid) => uid === 0 || uid === daemonUid,
   }
+}
+
+/** The same of one server that is added, by who is a host now: nobody else's place among the hosts is its own affair. */
+export function expectServerApart(
+  settings: Settings,
+  daemonUid: number,
+  { name, runAs }: ServerSettings,
+  database = readDatabase,
+): void {
+  if (runAs === null || runAs === daemonUid) return
+  if (hostsOf(settings, daemonUid, database()).hosts.has(runAs)) throw sharedWithHost(name, runAs)
+}
+
+function hostsOf({ hostGroup }: Settings, daemonUid: number, database: UserDatabase) {
+  const group = hostGroup === null ? null : findGroup(hostGroup, database)
+  return { group, hosts: group === null ? new Set([daemonUid]) : group.members }
 }
 
 /** A small image may have neither file: then nobody has a name. */

@@ -26,7 +26,7 @@ import { attachVia, hostMethods } from './methods/host-methods.ts'
 import { operatorMethods } from './methods/operator-methods.ts'
 import { Outputs } from './outputs.ts'
 import { createMachine } from './machine/machine.ts'
-import { admission } from './separation.ts'
+import { admission, expectServerApart } from './separation.ts'
 import { serviceOf } from './methods/methods.ts'
 import { tellBug } from './bug-log.ts'
 import { tellHealth } from './journal-log.ts'
@@ -74,7 +74,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       expectKept(settings, next, fresh.separation === separation)
       return fresh.expectApart
     }
-    const expectApart = (server: ServerSettings): void => judgeApart(roster.current())(server)
+    const expectApart = (server: ServerSettings): void => expectServerApart(roster.current(), uid, server)
 
     // 2. The folders, and the locks that make everything in them ours.
     await prepareStateDir(stateDir) // first: the other may lie in it

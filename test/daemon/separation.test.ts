@@ -1,6 +1,6 @@
 // Who is kept from whom: only where no host shares a uid with the daemon or a sandbox.
 import { describe, expect, it } from 'vitest'
-import { admission } from '../../src/daemon/separation.ts'
+import { admission, expectServerApart } from '../../src/daemon/separation.ts'
 import type { UserDatabase } from '../../src/daemon/separation.ts'
 import { settingsOf } from '../../src/config/load.ts'
 import type { ServerSettings, Settings } from '../../src/schema/settings.ts'
@@ -47,6 +47,24 @@ describe('separation', () => {
     expect(() => admission(settings({ hostGroup: 'hosts' }, 1001), 0, database)).toThrow(
       expect.objectContaining({ code: 'ERR_SEPARATION' }),
     )
+  })
+
+  it('judges a server that is added by its own uid, whatever else there is wrong by now', () => {
+    const now = settings({ requireSeparation: true, hostGroup: 'hosts' }, 1001) // a host since the start
+    const add =
+      (runAs: number | null, group = now.hostGroup) =>
+      (): void =>
+        expectServerApart(
+          { ...now, hostGroup: group },
+          0,
+          { name: 'x', runAs } as ServerSettings,
+          () => database,
+        )
+    expect(add(null)).not.toThrow()
+    expect(add(null, 'gone')).not.toThrow()
+    expect(add(990)).not.toThrow()
+    expect(add(1001)).toThrow(expect.objectContaining({ code: 'ERR_SEPARATION' }))
+    expect(add(990, 'gone')).toThrow(expect.objectContaining({ code: 'ERR_CONFIG_INVALID' }))
   })
 })
 
