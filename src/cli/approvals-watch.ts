@@ -42,7 +42,9 @@ export async function watch(client: Client, options: WatchOptions, signal: Abort
       else if (method === 'approvals/settled') {
         open.get(params.id)?.abort()
         open.delete(params.id)
-        await printPiece(`${settledLine(params)}\n`, { signal })
+        const line = `${settledLine(params)}\n`
+        if (keyboard === null) await printPiece(line, { signal })
+        else keyboard.write(line)
       } else if (person === null)
         await printPiece(`${await asked(client, params, { full, shows: '--full' }, signal)}\n`, { signal })
       else {

@@ -87,6 +87,41 @@ function terminalOf(columns: number, ...args: readonly string[]) {
     },
   }
 }
+/** A shell with job control at a pseudo-terminal; where it lives the terminal does. */
+async function interactive() {
+  const shell = spawn('script', ['-qec', 'bash --norc --noediting -i', '/dev/null'], {
+    env: { ...at.env, TERM: 'xterm', PS1: 'ready> ', NO_COLOR: '1' },
+    cwd: at.folder,
+  })
+  const ended = once(shell, 'exit')
+  let screen = ''
+  shell.stdout.on('data', (chunk: Buffer) => (screen += chunk.toString()))
+  const types = (typed: string) => shell.stdin.write(typed)
+  const shows = (text: string) => eventually(() => screen.includes(text))
+  await shows('ready> ')
+  return {
+    types,
+    shows,
+    /** Types, and waits for words that come after that. */
+    async does(typed: string, text: string): Promise<void> {
+      screen = ''
+      types(typed)
+      await shows(text)
+    },
+    /** The command that it runs */
+    job: () => lastOf(shell.pid ?? 0),
+    async [Symbol.asyncDispose]() {
+      types('exit\n')
+      await ended
+    },
+  }
+}
+function lastOf(pid: number): number {
+  const child = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+  return child === '' ? pid : lastOf(Number(child))
+}
+const watchCommand = `'${process.execPath}' '${main}' approvals --watch\n`
+
 const watchers = (count: number) =>
   eventually(async () => (await at.client.call('approvals/list', {})).listeners === count)
 
@@ -185,33 +220,141 @@ describe('approvals --watch at a terminal', () => {
     expect(await made).toBe('ERR_APPROVAL_DENIED')
   })
 
+  test('nor what is typed after a Ctrl-Z that nothing stops for', async () => {
+    await watchers(0)
+    await using person = terminal('approvals', '--watch') // without a shell that could go on with it
+    await person.shows('waiting for questions')
+    person.types('\u001a')
+    await delay(200)
+    person.types('y')
+    await delay(200)
+    const made = outcomeOf(call('asked', { orphaned: 1 }))
+    await person.shows('y/n/s/p? ')
+    person.types('\n')
+    await person.shows('that was begun before there was a prompt, and is no answer')
+    await person.shows('y/n/s/p? ')
+    person.types('\u001a')
+    await person.shows('y/n/s/p? ')
+    person.types('n\n')
+    expect(await made).toBe('ERR_APPROVAL_DENIED')
+  })
+
+  test('says at its prompt what was begun before, which can be taken away', async () => {
+    await watchers(0)
+    await using person = terminal('approvals', '--watch')
+    await person.shows('waiting for questions')
+    person.types('yes\u007f\u0017no')
+    await delay(200)
+    const made = outcomeOf(call('asked', { begun: 1 }))
+    await person.shows('what stands at this prompt was begun before it: enter or Ctrl-U takes it away')
+    await person.shows('y/n/s/p? no')
+    person.types('\u0015yn\b\n')
+    expect(await made).toBe('done')
+  })
+
+  test.each([
+    ['Ctrl-L', '\u000c'],
+    ['an arrow', '\u001b[A'],
+    ['a function key in two parts', '\u001b[1', '5~'],
+    ['Escape', '\u001b'],
+    ['Backspace', '\u007f'],
+    ['a letter that is taken away', 'x\u007f'],
+  ])('takes the answer after %s that was pressed before the prompt', async (_, ...keys) => {
+    await watchers(0)
+    await using person = terminal('approvals', '--watch')
+    await person.shows('waiting for questions')
+    for (const key of keys) {
+      person.types(key)
+      await delay(100)
+    }
+    const made = outcomeOf(call('asked', { stray: keys }))
+    await person.shows('y/n/s/p? ')
+    person.types('n\n')
+    expect(await made).toBe('ERR_APPROVAL_DENIED')
+    expect(person.screen()).not.toContain('begun before')
+  })
+
+  test.each([
+    ['Alt-Enter', 'n\u001b\r'],
+    ['Escape and Enter', 'n\u001b', '\r'],
+  ])('takes %s for Enter', async (_, ...keys) => {
+    await watchers(0)
+    await using person = terminal('approvals', '--watch')
+    await person.shows('waiting for questions')
+    const made = outcomeOf(call('asked', { alt: keys }))
+    await person.shows('y/n/s/p? ')
+    for (const key of keys) {
+      person.types(key)
+      await delay(100)
+    }
+    expect(await made).toBe('ERR_APPROVAL_DENIED')
+  })
+
+  test('tells how another question ended above the prompt, and what is typed stands', async () => {
+    await watchers(0)
+    await using person = terminalOf(30, 'approvals', '--watch')
+    await person.shows('waiting for questions')
+    await watchers(1)
+    const first = outcomeOf(call('asked', { n: 'first' }))
+    await person.shows('y/n/s/p? ')
+    const second = outcomeOf(call('asked', { n: 'second' }))
+    const id = await eventually(async () => {
+      const { pending } = await at.client.call('approvals/list', {})
+      return pending.find(({ text }) => text.includes('second'))?.id
+    })
+    person.types(`n${' '.repeat(30)}`) // more than one row
+    await person.shows(/n {30}/)
+    expect((await at.run(['deny', id])).status).toBe(0)
+    await person.shows(
+      /\u001b\[1A\u001b\[1G\u001b\[0J\S*a-\S+ not granted by uid \d+: .*\r\n\S*y\/n\/s\/p\? n {30}/,
+    )
+    person.types('\n')
+    expect(await Promise.all([first, second])).toEqual(['ERR_APPROVAL_DENIED', 'ERR_APPROVAL_DENIED'])
+  })
+
   test('gives the terminal back as it was, for as long as it is stopped, too', async () => {
     await watchers(0)
-    const shell = spawn('script', ['-qec', 'bash --norc -i', '/dev/null'], {
-      env: { ...at.env, TERM: 'xterm', PS1: 'ready> ', NO_COLOR: '1' },
-      cwd: at.folder,
-    })
-    const ended = once(shell, 'exit')
-    let screen = ''
-    shell.stdout.on('data', (chunk: Buffer) => (screen += chunk.toString()))
-    const shows = (text: string) => eventually(() => screen.includes(text))
-    const does = async (typed: string, text: string): Promise<void> => {
-      screen = ''
-      shell.stdin.write(typed)
-      await shows(text)
-    }
-    await shows('ready> ')
-    await does(`'${process.execPath}' '${main}' approvals --watch\n`, 'waiting for questions')
-    await does('\u001a', 'Stopped')
-    await does('stty -a\n', 'isig icanon')
-    shell.stdin.write('fg\n')
+    await using shell = await interactive()
+    await shell.does(watchCommand, 'waiting for questions')
+    await shell.does('\u001a', 'Stopped')
+    await shell.does('stty -a\n', 'isig icanon')
+    shell.types('fg\n')
     const made = outcomeOf(call('asked', { stopped: 1 }))
-    await shows('y/n/s/p? ')
-    shell.stdin.write('n\n')
+    await shell.shows('y/n/s/p? ')
+    shell.types('n\n')
     expect(await made).toBe('ERR_APPROVAL_DENIED')
-    await does('\u0003', 'ready> ')
-    await does('stty -a; exit\n', 'isig icanon')
-    await ended
+    await shell.does('\u0003', 'ready> ')
+    await shell.does('stty -a\n', 'isig icanon')
+  })
+
+  test('takes the terminal again after a stop that it did not see, and puts its prompt anew', async () => {
+    await watchers(0)
+    await using shell = await interactive()
+    await shell.does(watchCommand, 'waiting for questions')
+    const made = outcomeOf(call('asked', { stopped: 2 }))
+    await shell.shows('y/n/s/p? ')
+    await shell.does('y', 'y')
+    process.kill(shell.job(), 'SIGTSTP')
+    await shell.shows('Stopped')
+    await shell.does('fg\ny', 'y/n/s/p? y') // and the last was not typed at it
+    shell.types('\n')
+    await shell.shows('that was begun before there was a prompt, and is no answer')
+    shell.types('n\n')
+    expect(await made).toBe('ERR_APPROVAL_DENIED')
+    await shell.does('\u0003', 'ready> ')
+  })
+
+  test.each([
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
+  ] as const)('gives the terminal back before %s ends it', async (signal, status) => {
+    await watchers(0)
+    await using shell = await interactive()
+    await shell.does(watchCommand, 'waiting for questions')
+    process.kill(shell.job(), signal)
+    await shell.shows('ready> ')
+    await shell.does('echo "status:$?"; stty -a < /dev/tty\n', `status:${status}`)
+    await shell.shows('isig icanon')
   })
 
   test('a yes to more than this call is taken where all of its arguments were shown', async () => {
@@ -242,6 +385,7 @@ describe('approvals --watch at a terminal', () => {
   test.each([
     ['Ctrl-C', '\u0003'],
     ['Ctrl-D', '\u0004'],
+    ['Ctrl-\\', '\u001c'],
   ])('is left by %s instead of an answer, with status 3', async (_, key) => {
     await watchers(0)
     const person = terminal('approvals', '--watch')
