@@ -23,7 +23,7 @@ const reload = async (at: TestDaemon, rules: readonly object[]): Promise<unknown
   return at.client.call('daemon/reload', {})
 }
 
-test.each<[string, (at: TestDaemon) => Promise<unknown>, string | null]>([
+test.each<[string, (at: TestDaemon) => Promise<unknown>, object | null]>([
   ['the time of a permit goes by', () => elapsed(1100), null],
   [
     'a reload denies the first',
@@ -32,7 +32,7 @@ test.each<[string, (at: TestDaemon) => Promise<unknown>, string | null]>([
         { permission: 'mcp:shares:resources/subscribe', action: 'deny', where: { '/uri': first } },
         ...asks,
       ]),
-    'authenticity',
+    { code: 'ERR_PERMIT_REFUSED', check: 'authenticity' },
   ],
   [
     'the approval of the first ends',
@@ -40,14 +40,14 @@ test.each<[string, (at: TestDaemon) => Promise<unknown>, string | null]>([
       const { standing } = await at.client.call('approvals/list', {})
       return at.client.call('approvals/deny', { id: standing[0]?.id ?? '' })
     },
-    'authenticity',
+    { code: 'ERR_APPROVAL_DENIED' },
   ],
   [
     'the permit of the first is revoked',
     async (at) => at.client.call('permits/revoke', { server: 'shares' }),
-    'authenticity',
+    { code: 'ERR_PERMIT_REFUSED', check: 'authenticity' },
   ],
-])('while the second is asked about, %s', async (_title, act, check) => {
+])('while the second is asked about, %s', async (_title, act, refusal) => {
   await using at = await daemon(config())
   await using watch = await watching(at.client)
   using host = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
@@ -72,9 +72,9 @@ test.each<[string, (at: TestDaemon) => Promise<unknown>, string | null]>([
     const { result } = await says('tools/call', { name: 'heard', arguments: {} })
     return JSON.stringify(result).includes(first)
   }
-  if (check === null) await eventually(hears)
+  if (refusal === null) await eventually(hears)
   else {
-    expect((await listening).error).toMatchObject({ data: { code: 'ERR_PERMIT_REFUSED', check } })
+    expect((await listening).error).toMatchObject({ data: refusal })
     expect(await hears()).toBe(false)
     expect((await at.client.call('permits/list', {})).permits).toEqual([])
     const ends = [...bodiesOf(at.stateDir, 'call.denied'), ...bodiesOf(at.stateDir, 'call.outcome')]
