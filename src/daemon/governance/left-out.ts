@@ -1,6 +1,8 @@
 // What a server lists that was not accepted with the rest: what of it was there then is known, and what comes later is news.
 import type { AcceptedSurface, AcceptedTool } from '../../call/declaration.ts'
 import type { AcceptedBody } from '../../call/facts.ts'
+import type { Happening } from '../../supervisor/ports.ts'
+import { event, mendOf } from './failure-events.ts'
 import type { Seen } from './seen.ts'
 
 /**
@@ -11,9 +13,17 @@ export function unreadNews(
   { server, unreadable }: Seen,
   { tools, leftOut, unread }: AcceptedSurface,
 ): readonly string[] {
-  const names = [...unreadable.keys()].filter((name) => !tools.has(name) && !leftOut.includes(name))
-  return server.surface === 'static' ? names.filter((name) => unread?.includes(name) === false) : names
+  if (server.surface === 'static' && unread === null) return []
+  const known = new Set(server.surface === 'static' ? [...leftOut, ...(unread ?? [])] : leftOut)
+  return [...unreadable.keys()].filter((name) => !tools.has(name) && !known.has(name))
 }
+
+/** Most names that are remembered on the standing word, and told of: one entry can have thousands */
+const mostNames = 1024
+
+/** That these are not accepted, as it is told of, and what brings that about. */
+export const unaccepted = (server: string, tools: readonly string[], reason: string): Happening =>
+  event('surface/unaccepted', server, { tools: tools.slice(0, mostNames), reason, mend: mendOf(server) })
 
 interface How {
   readonly by: string
@@ -28,7 +38,10 @@ export function rememberedOf(
   accepted: readonly AcceptedTool[],
   how: How,
 ): Pick<AcceptedBody, 'leftOut' | 'unread' | 'renews'> {
-  const unread = how.isAddition && how.before !== null ? how.before.unread : [...seen.unreadable.keys()]
+  const unread =
+    how.isAddition && how.before !== null
+      ? how.before.unread
+      : [...seen.unreadable.keys()].slice(0, mostNames)
   return { leftOut: leftOutOf(seen, accepted, how), unread, renews: true }
 }
 
@@ -43,5 +56,5 @@ function leftOutOf(
 ): readonly string[] {
   const names = new Set(accepted.map(({ declaration }) => declaration.name))
   if (by !== 'first-use') return [...digests.keys(), ...passedOver].filter((name) => !names.has(name))
-  return before?.leftOut ?? (server.surface === 'static' ? passedOver : [])
+  return before?.leftOut ?? (server.surface === 'static' ? passedOver.slice(0, mostNames) : [])
 }

@@ -16,7 +16,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Consequences } from './consequences.ts'
 import { Introductions } from './introductions.ts'
-import { rememberedOf, unreadNews } from './left-out.ts'
+import { rememberedOf, unaccepted, unreadNews } from './left-out.ts'
 import { acceptance, beyondWords, event, mendOf, passedOverWords, undeclaredWords } from './failure-events.ts'
 import { expectVersion, isOf, otherWords, whyNone } from './said-version.ts'
 import {
@@ -212,7 +212,7 @@ export class Surfaces {
 
   #tellUnaccepted(server: string, tools: readonly string[], reason: string): void {
     if (tools.length === 0) return
-    this.#ports.emit(event('surface/unaccepted', server, { tools, reason, mend: mendOf(server) }))
+    this.#ports.emit(unaccepted(server, tools, reason))
   }
 
   /** Records changes that were not told before, each a violation of the tool's trust. */

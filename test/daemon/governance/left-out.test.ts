@@ -43,6 +43,7 @@ async function life(state: string, more: Partial<ServerSettings>) {
       all.policy.governor.observe({ ...seen(tools), instance: newInstanceId() }),
     accept: (...tools: readonly Listed[]) => all.governance.surfaces.accept(seen(tools), operator),
     leftOut: () => all.governance.ledger.accepted('s')?.leftOut,
+    room: () => JSON.stringify(all.governance.ledger.save()).length,
     quarantine: () => all.governance.ledger.quarantine('s'),
     unaccepted: () => events.filter(({ type }) => type === 'surface/unaccepted').map(({ detail }) => detail),
     [Symbol.asyncDispose]: () => all[Symbol.asyncDispose](),
@@ -119,3 +120,17 @@ test('nothing is news beside an acceptance that does not say what nobody could l
   expect(unreadNews(seen('static'), accepted)).toEqual([])
   expect(unreadNews(seen('dynamic'), accepted)).toEqual(['spelt'])
 })
+
+test.each(['static', 'dynamic'] as const)(
+  'many names in one entry hold nobody up, and take no room (%s)',
+  async (surface) => {
+    await using state = await tempDir()
+    await using one = await life(state.path, { surface })
+    const many = Array.from({ length: 50_000 }, (_, n) => ({ ...spelt, name: `n${n}` }))
+    const began = process.cpuUsage()
+    for (let look = 0; look < 2; look += 1) await one.lists(echo, ...many)
+    const { user, system } = process.cpuUsage(began)
+    expect((user + system) / 1000).toBeLessThan(3000)
+    expect(one.room()).toBeLessThan(200_000)
+  },
+)
